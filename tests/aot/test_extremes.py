@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ethosgen.aot import compile_program
+from ethosgen.aot import compile_program, make_evaluator
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.oracle.tflm import golden_outputs
-from ethosgen.values.network import Network
+from ethosgen.values.network import Graph, Network, Operator, Tensor
 from ethosgen.values.outcome import Arrays
 from tests.support.aot_harness import GeneratedC, cpu_plan
 from tests.support.needs import needs_gcc
@@ -96,3 +96,12 @@ def test_the_c_is_exact_for_every_factor_and_zero_point(
             name for name, values in golden.items() if not np.array_equal(arrays[name], values)
         ]
         assert status == 0 and not wrong
+
+
+def test_the_sign_of_what_is_no_number_is_none() -> None:
+    """TVM took it that x == x where the code runs on this machine, but not in C."""
+    tensors = tuple(Tensor(i, name, (4,), "float32") for i, name in enumerate("xy"))
+    graph = Graph("main", tensors, (Operator(0, "SIGN", (0,), (1,)),), (0,), (1,))
+    run = make_evaluator(cpu_plan(Network("sign", (graph,))))
+    outputs = run({"x": np.array([np.nan, -2, 0, 3], np.float32)}, None)
+    assert np.array_equal(outputs["y"], np.array([np.nan, -1, 0, 1], np.float32), equal_nan=True)

@@ -3,12 +3,12 @@
 import json
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.suites.tosa import SETTINGS, Result, generate, run
+from tests.suites.tosa import FLOATS, INTEGERS, SETTINGS, Result, generate, run
 from tests.support.fresh import fresh_seed
 from tests.support.needs import needs_tosa
 
@@ -20,6 +20,12 @@ OPERATORS = """
     select slice sub table tile transpose
 """.split()
 """Operators of which the suite has few tests and small ones."""
+FLOAT_OPERATORS = """
+    abs add argmax cast ceil clamp cos equal erf exp floor gather greater log matmul maximum minimum
+    mul negate pad pow reciprocal reduce_max reduce_min reduce_product reduce_sum rsqrt scatter
+    select sigmoid sin slice sub tanh tile transpose
+""".split()
+"""The same of the floating-point profile."""
 COUNT = 8
 """Tests drawn of one operator."""
 MOST_BYTES = 1 << 20
@@ -48,16 +54,24 @@ def drawn(folder: Path, choose: random.Random) -> list[str]:
 
 @pytest.mark.slow
 @needs_tosa
+@pytest.mark.parametrize(
+    ("profile", "operators", "settings"),
+    [(INTEGERS, OPERATORS, SETTINGS), (FLOATS, FLOAT_OPERATORS, ("cpu",))],
+)
 def test_a_part_of_the_suite_passes(
-    tmp_path: Path, record_property: Callable[[str, object], None]
+    profile: str,
+    operators: Sequence[str],
+    settings: Sequence[str],
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
 ) -> None:
     seed = fresh_seed(1 << 30)
     choose = random.Random(seed)
-    operator = choose.choice(OPERATORS)
+    operator = choose.choice(operators)
     record_property("random networks", seed)
-    generate(tmp_path, [operator])
+    generate(tmp_path, [operator], profile=profile)
     tests = drawn(tmp_path, choose)
     assert tests, operator
-    for on in SETTINGS:
+    for on in settings:
         results: list[Result] = run(tmp_path, on, tests)
         assert Counter(result.end for result in results) == {"passed": len(tests)}, (on, results)

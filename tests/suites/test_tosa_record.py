@@ -1,7 +1,10 @@
 """The record of TOSA's suite counts each test once, by its kind and its reason."""
 
+from pathlib import Path
+
+from tests.suites.page import Group
 from tests.suites.tosa import Result
-from tests.suites.tosa_record import rows
+from tests.suites.tosa_record import record, rows
 
 RESULTS = [
     Result("add_3x4_i32", "passed"),
@@ -24,3 +27,17 @@ def test_tests_are_counted_by_kind_and_reason() -> None:
 def test_a_setting_without_negative_tests_has_one_row() -> None:
     (positive,) = rows("qemu", RESULTS[:1])
     assert positive.counts == (1, 1, 0, 0)
+
+
+RUN = """
+<testsuites><testsuite name="tests.suites.tosa_sut">
+<testcase classname="add" name="operators/add_2_f32"/>
+</testsuite></testsuites>
+"""
+
+
+def test_rows_of_other_settings_stay(tmp_path: Path) -> None:
+    (tmp_path / "cpu.xml").write_text(RUN)
+    before = [Group("qemu, positive", 2, 2, {}, {}), Group("cpu, positive", 9, 9, {}, {})]
+    kept = record({"cpu": [tmp_path / "cpu.xml"]}, before).rows
+    assert [(row.group, row.tried) for row in kept] == [("qemu, positive", 2), ("cpu, positive", 1)]

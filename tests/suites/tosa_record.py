@@ -2,17 +2,19 @@
 
     python -m tests.suites.tosa_record cpu=FOLDER/cpu.xml ethos-u55-128=FOLDER/ethos-u55-128.xml
 
-A setting may have several files; of a test that several have, the last one counts.
+A setting may have several files; of a test that several have, the last one counts. Rows of other
+settings stay as the record has them.
 """
 
 import datetime
+import json
 import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tests.suites.page import RECORDS, Group, Record, write_record
+from tests.suites.page import RECORDS, Group, Record, record_of, write_record
 from tests.suites.tosa import REFUSED, VERSION, Result, read_results
 
 NEGATIVE = "_ERRORIF_"
@@ -21,8 +23,10 @@ NEGATIVE = "_ERRORIF_"
 ABOUT = (
     "The integer profile with the extensions int16, int4, doubleround, inexactround and "
     "controlflow: on the host with the C for the CPU, and with the NPU model where Vela takes the "
-    "operator. The suite's own runner compares with TOSA's reference model. A negative test passes "
-    "if ethosgen refuses it by a sentence. The floating-point profile is refused by name."
+    "operator. The floating-point profile, in float32 and in float16 by conversion, with the "
+    "extensions fft and controlflow: on the CPU. The suite's own runner compares with TOSA's "
+    "reference model, integers bit by bit and floats within TOSA's bounds. A negative test passes "
+    "if ethosgen refuses it by a sentence. The suite has no tests of variables."
 )
 
 
@@ -66,19 +70,20 @@ def _reason(why: str) -> str:
     return re.sub(r"\b\d+(, \d+)*\b", "N", " ".join(text.split()))[:200]
 
 
-def record(files: Mapping[str, Sequence[Path]]) -> Record:
-    """Return the record of the runner's files by setting."""
+def record(files: Mapping[str, Sequence[Path]], before: Sequence[Group] = ()) -> Record:
+    """Return the record of the runner's files by setting, with other rows as they were before."""
     groups: list[Group] = []
     for on, paths in files.items():
         results = {result.name: result for path in paths for result in read_results(path)}
         groups += rows(on, results.values())
+    new = {group.group for group in groups}
     return Record(
         suite="TOSA's conformance suite",
         version=f"{VERSION} (tosa-tools 2026.8)",
         about=ABOUT,
         measured=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
         command="python -m tests.suites.tosa FOLDER",
-        rows=tuple(groups),
+        rows=(*(row for row in before if row.group not in new), *groups),
     )
 
 
@@ -88,7 +93,8 @@ def main(arguments: Sequence[str]) -> int:
     for argument in arguments:
         on, _, path = argument.partition("=")
         files[on].append(Path(path))
-    write_record(RECORDS / "tosa.json", record(files))
+    path = RECORDS / "tosa.json"
+    write_record(path, record(files, record_of(json.loads(path.read_text())).rows))
     return 0
 
 

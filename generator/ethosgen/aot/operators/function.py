@@ -12,7 +12,7 @@ from ethosgen.aot.operators import LIBRARY_ULP, operator
 from ethosgen.aot.operators.normalization import inverse_square_root
 from ethosgen.aot.tir import fixed_point
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import BAD_VALUE, Nest, call, int32, number, pointwise, real
+from ethosgen.aot.tir.nest import BAD_VALUE, Nest, call, int32, is_number, number, pointwise, real
 from ethosgen.aot.tir.quantization import (
     Multiplier,
     apply,
@@ -110,7 +110,7 @@ def sign(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     plus, zero, minus = (number(value, source.dtype) for value in (1, 0, -1))
 
     def formula(_: Nest, a: Any) -> Any:
-        rest = zero if source.dtype == "int32" else tirx.Select(tirx.NE(a, a), a, zero)
+        rest = zero if source.dtype == "int32" else tirx.Select(is_number(a), zero, a)
         return tirx.Select(a > zero, plus, tirx.Select(a < zero, minus, rest))
 
     return pointwise([source], target, formula)

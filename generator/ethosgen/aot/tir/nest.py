@@ -336,6 +336,14 @@ def call(function: str, *arguments: Any, dtype: str = "float32") -> Any:
     return tirx.call_extern(dtype, function, *arguments)
 
 
+def is_number(x: Any) -> Any:
+    """Return whether a float32 is a number.
+
+    TVM takes it that x == x on the host, and may turn a negation of this.
+    """
+    return call("fabsf", x) <= real(np.inf)
+
+
 def headroom(nest: Nest, x: Any) -> Any:
     """Return the number of bits by which a positive int32 can be shifted left."""
     rest = nest.local("shifting", x)

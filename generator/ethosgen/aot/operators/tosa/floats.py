@@ -11,7 +11,7 @@ import numpy as np
 from ethosgen.aot.operators import LIBRARY_ULP, operator
 from ethosgen.aot.operators.tosa.moves import reduced
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest, call, int32, pointwise, real
+from ethosgen.aot.tir.nest import Nest, call, int32, is_number, pointwise, real
 from ethosgen.aot.tir.quantization import clamp, limits
 from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import Operator, Tensor
@@ -61,11 +61,6 @@ def product(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 # ---- extrema -------------------------------------------------------------------------------------
-
-
-def is_number(x: Any) -> Any:
-    """Return whether a float is a number; TVM takes it that x == x, and may turn a negation."""
-    return call("fabsf", x) <= real(np.inf)
 
 
 def extremum(op: Operator, a: Any, b: Any) -> Any:
@@ -122,11 +117,8 @@ def argmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             element = nest.let("element", x[(*index[:axis], k, *index[axis:])])
             is_new = element > best
             if op.options["nan_mode"] == "PROPAGATE":
-                known, real_best = (
-                    nest.keep("is_number", tirx.Select(is_number(x), int32(1), int32(0)))
-                    for x in (element, best)
-                )
-                is_new = tirx.any(is_new, known < real_best)
+                is_first_nan = int32(is_number(element)) < int32(is_number(best))
+                is_new = tirx.any(is_new, is_first_nan)
             with nest.when(is_new):
                 nest.store(held, (0,), element)
                 nest.store(place, (0,), int32(k))

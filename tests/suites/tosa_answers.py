@@ -68,7 +68,7 @@ def _run_firmware(network: Network, sample: Arrays) -> tuple[Arrays, int]:
         path = Path(folder) / network.source.name
         path.write_bytes(network.source.data)
         stacked = {name: array[np.newaxis] for name, array in sample.items()}
-        run = ethosgen.verify(path, board=BOARD, inputs=stacked)
+        run = ethosgen.verify(path, board=BOARD, inputs=stacked or None)
     outputs = {name: batch[0] for name, batch in run.outputs.items()}
     return outputs, run.report.plan.npu_operators
 

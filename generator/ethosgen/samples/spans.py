@@ -277,6 +277,16 @@ def _places(_op: Operator, tensors: Sequence[Any]) -> _Bounds:
     return _below(np.array(8 * np.dtype(tensors[0].dtype).itemsize))
 
 
+def _bias(_op: Operator, tensors: Sequence[Any]) -> _Bounds | None:
+    """Return bounds of TOSA's biases that leave room for the products.
+
+    A sum may be anything if it leaves int32 or int48, where the reference model takes its end.
+    """
+    most = {"int32": 1 << 30, "int64": _INT48 >> 1}.get(tensors[2].dtype)
+    return None if most is None else _Bounds(np.array(-most), np.array(most))
+
+
+_LAYERS = ("CONV2D", "CONV3D", "DEPTHWISE_CONV2D", "TRANSPOSE_CONV2D")
 _ASKERS: Mapping[tuple[str, int], Callable[[Operator, Sequence[Any]], _Bounds | None]] = {
     ("GATHER", 1): _gather,
     ("GATHER_ND", 1): _gather_nd,
@@ -293,6 +303,7 @@ _ASKERS: Mapping[tuple[str, int], Callable[[Operator, Sequence[Any]], _Bounds | 
     ("POW", 1): _exponent,
     ("FLOOR_DIV", 1): _divisor,
     ("FLOOR_MOD", 1): _divisor,
+    **{(f"TOSA_{name}", 2): _bias for name in _LAYERS},
     ("TOSA_GATHER", 1): _row,
     ("TOSA_SCATTER", 1): _row,
     ("TOSA_INTDIV", 1): _divisor,

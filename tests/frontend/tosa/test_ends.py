@@ -1,6 +1,7 @@
 """Inputs and outputs of types that numpy lacks, and outputs that are constants."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,6 +67,17 @@ def test_samples_stay_within_the_type(case: Callable[[TosaBuilder], int], most: 
     net = TosaBuilder("ends", 1)
     (span,) = input_spans(net.network(case(net)))
     assert -most <= span.low < 0 < span.high == most - 1
+
+
+@pytest.mark.parametrize(("dtype", "wide", "bits"), [("int8", "int32", 30), ("int16", "int64", 46)])
+def test_a_bias_leaves_room_for_the_products(dtype: str, wide: str, bits: int) -> None:
+    net = TosaBuilder("layer", 1)
+    y = net.conv2d(net.input(SHAPE, dtype), 4, (2, 2))
+    (op,) = net.operators
+    net.inputs.append(net.tensor((4,), wide))
+    net.operators = [replace(op, inputs=(*op.inputs[:2], net.inputs[-1], *op.inputs[3:]))]
+    _, span = input_spans(net.network(y))
+    assert (span.low == -(1 << bits)).all() and (span.high == 1 << bits).all()
 
 
 @needs_tosa

@@ -53,9 +53,10 @@ def summarize(
 
 
 def unit_of(rows: Iterable[Row], core: str) -> str:
-    """Return the unit that decides on a core: cycles where any were measured on both sides."""
-    known = any(row.ratio(core, FASTEST, CYCLES) for row in rows)
-    return CYCLES if known else INSTRUCTIONS
+    """Return the unit that decides on a core: cycles where all comparisons have them."""
+    compared = [row for row in rows if row.ratio(core, FASTEST)]
+    is_timed = compared and all(row.ratio(core, FASTEST, CYCLES) for row in compared)
+    return CYCLES if is_timed else INSTRUCTIONS
 
 
 def families(rows: Sequence[Row], core: str, unit: str = INSTRUCTIONS) -> list[str]:

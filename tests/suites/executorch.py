@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.etree import ElementTree
@@ -39,8 +39,15 @@ PASSED, EXPECTED, SKIPPED, DIFFERENT = "passed", "fails as expected", "skipped",
 CHUNK = 40
 """Tests that one process of pytest runs."""
 _LIMIT_S = 3600.0
-_CAUSES: Mapping[str, str] = {}
-"""By a pattern in what pytest says, the cause of a difference."""
+_TOLD = re.compile(
+    r"^(?:E +)?(?:Stderr: )?(ethosgen: .*|[EF]: .*|[EF] \[executorch:.*)$", re.MULTILINE
+)
+"""A line of our program's, Arm's driver's or the runner's that tells of a failure."""
+_CAUSES = {
+    "branches are not modelled": "the NPU model lacks NPU_OP_BRANCH, by which Vela writes "
+    "conditionals and loops (torch.cond, while_loop) for U85",
+}
+"""By a pattern in what is told, the cause of a difference."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +101,10 @@ def read_report(xml: str) -> Iterator[ArmTestResult]:
 
 
 def _words(failed: ElementTree.Element) -> str:
-    """Return the last words of a failure, which name its reason."""
-    return (failed.get("message") or (failed.text or "").strip()[-500:])[:500]
+    """Return what our program or the runner says in a failure, or else the failure's last words."""
+    text = f"{failed.text}"
+    told = _TOLD.findall(text)
+    return told[0].strip() if told else (failed.get("message") or text)[-500:]
 
 
 def lacking() -> str | None:
@@ -179,11 +188,12 @@ def _row(npu: str, results: Sequence[ArmTestResult]) -> Group:
 
 def _about(count: int, seed: int, tried: int) -> str:
     return (
-        f"Of {count:,} tests of operators for integers on Ethos-U55 and U85, {tried} ran, drawn "
-        f"by seed {seed}. Each quantizes a network, compiles it with Vela, runs it in ExecuTorch's "
-        "arm_executor_runner on the program with the FVP's name, by semihosting, and compares "
-        "the outputs with PyTorch's. The runner has ExecuTorch's linker scripts; start-up code of "
-        "ours replaces Arm's ethos-u-core-platform, which is not available offline."
+        f"Of {count:,} tests of operators for integers on Ethos-U55 and U85, {tried} ran, the "
+        f"first of those drawn by seed {seed}. Each quantizes a network, compiles it with Vela, "
+        "runs it in ExecuTorch's arm_executor_runner on the program with the FVP's name, by "
+        "semihosting, and compares the outputs with PyTorch's. The runner has ExecuTorch's linker "
+        "scripts, and its data a segment of its own; start-up code of ours replaces Arm's "
+        "ethos-u-core-platform, which is not available offline."
     )
 
 
@@ -213,7 +223,9 @@ def main() -> int:
 
 def draw(names: Sequence[str], count: int, seed: int) -> list[str]:
     """Draw tests, in the order in which they run."""
-    return random.Random(seed).sample(sorted(names), min(count, len(names)))
+    drawn = sorted(random.Random(seed).sample(sorted(names), min(count, len(names))))
+    random.Random(seed).shuffle(drawn)
+    return drawn
 
 
 def _run_chunk(names: Sequence[str], log: Path | None) -> list[ArmTestResult]:

@@ -12,28 +12,35 @@ from tests.suites.executorch import (
     PASSED,
     SKIPPED,
     ArmTestResult,
+    cause,
     collect,
     draw,
     read_report,
     record,
     run,
 )
+from tests.suites.running import UNKNOWN
 from tests.support.fresh import fresh_seed
 from tests.support.needs import needs_executorch, needs_qemu
 
 COUNT = 4
 REPORT = """<testsuites><testsuite>
 <testcase classname="ops.test_abs" name="test_abs_u55_INT[zeros]" />
-<testcase classname="ops.test_abs" name="test_abs_u85_INT[zeros]"><failure message="AssertionError">
-...</failure></testcase>
+<testcase classname="ops.test_abs" name="test_abs_u85_INT[zeros]"><failure message="RuntimeError">
+E           RuntimeError: Failed running command FVP_Corstone_SSE-320
+E           Stderr: I [executorch:arm_executor_runner.cpp:1406 main()] Running
+E           ethosgen: fault: branches are not modelled for Ethos-U85
+E           E: ethosu_driver.c:591: NPU error(s) occured during inference.
+</failure></testcase>
 <testcase classname="ops.test_any" name="test_any_u55_INT[a]">
 <skipped type="pytest.xfail" message="not supported" /></testcase>
 <testcase classname="ops.test_any" name="test_any_u85_INT[a]">
 <skipped type="pytest.skip" message="too slow" /></testcase>
 </testsuite></testsuites>"""
+TOLD = "ethosgen: fault: branches are not modelled for Ethos-U85"
 RESULTS = [
     ArmTestResult("ops/test_abs.py::test_abs_u55_INT[zeros]", PASSED),
-    ArmTestResult("ops/test_abs.py::test_abs_u85_INT[zeros]", DIFFERENT, "AssertionError"),
+    ArmTestResult("ops/test_abs.py::test_abs_u85_INT[zeros]", DIFFERENT, TOLD),
     ArmTestResult("ops/test_any.py::test_any_u55_INT[a]", EXPECTED, "not supported"),
     ArmTestResult("ops/test_any.py::test_any_u85_INT[a]", SKIPPED, "too slow"),
 ]
@@ -48,7 +55,8 @@ def test_a_part_of_the_suite_passes(record_property: Callable[[str, object], Non
     record_property("random networks", seed)
     results = run(draw(collect(INTEGER), COUNT, seed))
     assert len(results) == COUNT
-    assert not [result for result in results if result.end == DIFFERENT], results
+    apart = [result for result in results if result.end == DIFFERENT]
+    assert not [result for result in apart if cause(result) == UNKNOWN], results
 
 
 def test_a_report_is_read() -> None:
@@ -65,5 +73,6 @@ def test_a_draw_does_not_depend_on_the_order_of_the_names() -> None:
 def test_what_the_suite_expects_to_fail_is_not_tried() -> None:
     u55, u85 = record(RESULTS, "1.5.1", "It ran.").rows
     assert (u55.tried, u55.passed, u55.different) == (1, 1, {})
-    assert (u85.tried, u85.passed, sum(u85.different.values())) == (1, 0, 1)
+    assert (u85.tried, u85.passed, list(u85.different.values())) == (1, 0, [1])
+    assert "NPU_OP_BRANCH" in next(iter(u85.different))
     assert "1 more fail, as the suite expects" in u55.group and "expects" not in u85.group

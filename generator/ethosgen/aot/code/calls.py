@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ethosgen.aot.code.emission import Emitted, FunctionText
 from ethosgen.aot.code.module import (
-    Parameter,
+    CallParameter,
     PartitionCall,
     partition_call,
     partition_name,
@@ -49,7 +49,7 @@ def write_calls(
     return Emitted(functions)
 
 
-def _used(call: PartitionCall) -> list[Parameter]:
+def _used(call: PartitionCall) -> list[CallParameter]:
     """Return the parameters that the call passes on."""
     return [parameter for parameter in call.parameters if parameter.variable in call.arguments]
 
@@ -96,7 +96,7 @@ def _entry(
     yield f"return {result};"
 
 
-def _passed(parameter: Parameter, address: Location, kinds: Mapping[str, str]) -> str:
+def _passed(parameter: CallParameter, address: Location, kinds: Mapping[str, str]) -> str:
     """Return an address as an argument of the parameter's type."""
     if address.base not in kinds:
         return address.base

@@ -145,7 +145,7 @@ def _emit_step(
 
 
 @dataclass(frozen=True)
-class Parameter:
+class CallParameter:
     """A parameter of a partition's C function: the Relax variable that it points to."""
 
     variable: str
@@ -162,7 +162,7 @@ class PartitionCall:
 
     target: str
     returns_status: bool
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[CallParameter, ...]
     arguments: tuple[str | int | None, ...]
 
 
@@ -177,8 +177,8 @@ def partition_call(
     reads = _partition_reads(schedule, step)
     writes = [*_scratches(schedule.plan, step), *map(value_name, schedule.writes(step))]
     dtypes = {blob_name(b): b.dtype for b in _blobs(schedule.plan, step) if not b.parameter}
-    parameters = [Parameter(variable, dtypes.get(variable, "int8"), True) for variable in reads]
-    parameters += [Parameter(variable, "void", False) for variable in writes]
+    parameters = [CallParameter(variable, dtypes.get(variable, "int8"), True) for variable in reads]
+    parameters += [CallParameter(variable, "void", False) for variable in writes]
 
     def value(argument: Argument) -> str | int | None:
         if not isinstance(argument, Address):

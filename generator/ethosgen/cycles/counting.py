@@ -14,6 +14,7 @@ from pathlib import Path
 
 from ethosgen.host.tools import HOST_GCC, QEMU, CommandError, run_command
 from ethosgen.values.errors import TargetError, ToolError
+from ethosgen.values.grammar import counted
 
 SOURCE = Path(__file__).with_name("blocks.c")
 _LIMIT_S = 60.0
@@ -76,8 +77,9 @@ class BlockCounter:
             known = list(read_counts(lines))
         if len(known) < 2 * count:
             raise TargetError(
-                f"the firmware loaded the word at {self._mark_addr:#x} {len(known)} times, at "
-                f"least {2 * count} were expected; name the address of the counter that it reads"
+                f"the firmware loaded the word at {self._mark_addr:#x} "
+                f"{counted(len(known), 'time')}, at least {2 * count} were expected; name the "
+                "address of the counter that it reads"
             )
         return known[len(known) - 2 * count :][1::2]
 

@@ -7,16 +7,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ethosgen.board import Board, load_board
-from ethosgen.host.tools import HOST_GCC, QEMU, CommandError, run_command
+from ethosgen.host.qemu_plugins import build_plugin
 from ethosgen.targets.attach.memory import SECURE_ALIAS, loaded_ranges
 from ethosgen.targets.attach.monitor import Monitor
-from ethosgen.values.errors import InputError, ToolError
+from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen_fvp.platforms import FixedPlatform
 
 _MACHINE = "corstone300"
 _SOURCE = Path(__file__).parent / "memories.c"
-_LIMIT_S = 60.0
 _DDR = (0x60000000, 0x80000000)
 _MEMORIES = (
     (0x00000000, 0x00080000),
@@ -31,8 +30,6 @@ _RAM = re.compile(r"ram=(\w+):(\w+)")
 CLOCK_ARGUMENTS = ("-rtc", "base=1970-01-01,clock=vm")
 """QEMU's arguments by which the board's clock (PL031) counts the simulated seconds from 0 on."""
 _CLOCK_ADDR = 0x4930B000
-_VERSION = re.compile(r"version (\d+)\.")
-_FIRST_WITH_NEW_PLUGINS = 9
 
 
 def board_on_qemu(platform: FixedPlatform) -> Board:
@@ -61,11 +58,7 @@ def added_arguments(platform: FixedPlatform, stack: ExitStack) -> list[str]:
         return []
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ethosgen-")))
     plugin = folder / "memories.so"
-    command = [str(HOST_GCC.find()), "-shared", "-fPIC", "-O1", f"-DPLUGIN_VERSION={_interface()}"]
-    try:
-        run_command([*command, "-o", str(plugin), str(_SOURCE)], _LIMIT_S)
-    except CommandError as error:
-        raise ToolError(f"cannot build QEMU's plug-in for {platform.name}: {error}") from None
+    build_plugin(_SOURCE, plugin, f"QEMU's plug-in for {platform.name}")
     return ["-plugin", ",".join([str(plugin), *platform.added])]
 
 
@@ -73,15 +66,6 @@ def simulated_seconds(monitor: Monitor) -> int:
     """Return the simulated time in whole seconds."""
     seen = (monitor.word(addr) for addr in (_CLOCK_ADDR | SECURE_ALIAS, _CLOCK_ADDR))
     return next((seconds for seconds in seen if seconds is not None), 0)
-
-
-def _interface() -> int:
-    """Return the version of the interface for plug-ins that QEMU has."""
-    try:
-        match = _VERSION.search(run_command([str(QEMU.find()), "--version"], _LIMIT_S))
-    except CommandError as error:
-        raise ToolError(f"QEMU does not tell its version: {error}") from None
-    return 2 if match and int(match[1]) >= _FIRST_WITH_NEW_PLUGINS else 1
 
 
 def _added_memories(platform: FixedPlatform) -> Iterator[tuple[int, int]]:

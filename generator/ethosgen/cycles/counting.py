@@ -6,20 +6,17 @@ instructions (-icount), so this also works for machines without a counter that f
 any address that nothing else loads will do.
 """
 
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethosgen.host.tools import HOST_GCC, QEMU, CommandError, run_command
-from ethosgen.values.errors import TargetError, ToolError
+from ethosgen.host.qemu_plugins import build_plugin
+from ethosgen.host.tools import QEMU
+from ethosgen.values.errors import TargetError
 from ethosgen.values.grammar import counted
 
 SOURCE = Path(__file__).with_name("blocks.c")
-_LIMIT_S = 60.0
-_VERSION = re.compile(r"version (\d+)\.")
-_FIRST_WITH_NEW_PLUGINS = 9
 _MARK = "mark"
 
 Addresses = tuple[int, int]
@@ -60,7 +57,7 @@ class BlockCounter:
         self._constants = tuple(constants)
         self.program = folder / "qemu-system-arm"
         """A program that runs QEMU with the plugin; its path goes into ETHOSGEN_QEMU."""
-        _build(self._plugin)
+        build_plugin(SOURCE, self._plugin, "the plugin of QEMU that counts blocks")
         words = shlex.join([str(QEMU.find()), *self.arguments()])
         self.program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
         self.program.chmod(0o755)
@@ -97,20 +94,3 @@ def read_counts(lines: Iterable[str]) -> Iterator[CodeCount]:
         instructions, loaded, stored, constant = map(int, words)
         yield CodeCount(instructions, loaded, stored, constant, tuple(passages))
         passages = []
-
-
-def _build(plugin: Path) -> None:
-    command = [str(HOST_GCC.find()), "-O2", "-shared", "-fPIC", f"-DPLUGIN_VERSION={_interface()}"]
-    try:
-        run_command([*command, "-o", str(plugin), str(SOURCE)], _LIMIT_S)
-    except CommandError as error:
-        raise ToolError(f"cannot build the plugin of QEMU that counts blocks: {error}") from None
-
-
-def _interface() -> int:
-    """Return the version of the interface for plugins that QEMU has."""
-    try:
-        match = _VERSION.search(run_command([str(QEMU.find()), "--version"], _LIMIT_S))
-    except CommandError as error:
-        raise ToolError(f"QEMU does not tell its version: {error}") from None
-    return 2 if match and int(match[1]) >= _FIRST_WITH_NEW_PLUGINS else 1

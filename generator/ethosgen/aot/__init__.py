@@ -31,12 +31,20 @@ from ethosgen.values.program import Program
 Table = np.ndarray[Any, np.dtype[np.int8]]
 
 
-def load() -> None:
-    """Import TVM and the operators now instead of at the first use."""
+def load_operators() -> None:
+    """Import the operators now instead of at the first use."""
     from ethosgen.aot.registry import registry
 
     import_module("ethosgen.aot.compiler")
     registry()
+
+
+def load() -> None:
+    """Import TVM and the operators now instead of at the first use."""
+    from ethosgen.aot import tvm
+
+    tvm.load()
+    load_operators()
 
 
 def compile_program(plan: Plan, name: str) -> Program:

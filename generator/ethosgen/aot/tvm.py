@@ -19,6 +19,12 @@ class _Deferred:
         return value
 
 
+def load() -> None:
+    """Import all of them now."""
+    for name in ("tvm.relax.expr_functor", "tvm.s_tir", "tvm.script.tirx", "tvm.tirx"):
+        import_module(name)
+
+
 if TYPE_CHECKING:
     import tvm
     import tvm_ffi
@@ -32,4 +38,4 @@ else:
     expr_functor = _Deferred("tvm.relax.expr_functor")
     script = _Deferred("tvm.script.tirx")
 
-__all__ = ["expr_functor", "ir", "relax", "s_tir", "script", "tirx", "tvm", "tvm_ffi"]
+__all__ = ["expr_functor", "ir", "load", "relax", "s_tir", "script", "tirx", "tvm", "tvm_ffi"]

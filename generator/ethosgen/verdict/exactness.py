@@ -111,7 +111,7 @@ def _asked(
     if accelerator is not None and not accelerator.has_simulator:
         return Unanswered(f"there is no functional model of {accelerator.name}")
     with watch.phase("check", "asking the oracle"):
-        return _answered_meanwhile(network, ask, options.oracle)
+        return _answered_meanwhile(network, ask, options.oracle, accelerator is None)
 
 
 def draw(network: Network) -> list[Arrays]:
@@ -120,12 +120,15 @@ def draw(network: Network) -> list[Arrays]:
     return draw_samples(network, default_samples(network, most, MOST_WORK), SEED)
 
 
-def _answered_meanwhile(network: Network, ask: Ask, oracle: str | None) -> Answer | Unanswered:
-    """Run the oracle in a separate process while TVM loads here, which takes as long."""
-    from ethosgen.aot import load
+def _answered_meanwhile(
+    network: Network, ask: Ask, oracle: str | None, needs_tvm: bool
+) -> Answer | Unanswered:
+    """Run the oracle in a separate process while operators, or TVM too, are imported here."""
+    from ethosgen.aot import load, load_operators
 
     with ThreadPoolExecutor(1) as pool:
-        (golden,) = awaited([pool.submit(_answered, network, ask, oracle)], meanwhile=load)
+        answers = [pool.submit(_answered, network, ask, oracle)]
+        (golden,) = awaited(answers, meanwhile=load if needs_tvm else load_operators)
     return golden
 
 

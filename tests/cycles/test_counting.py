@@ -44,7 +44,7 @@ def symbols(elf: Path) -> dict[str, int]:
 
 
 def executions(count: CodeCount, addr: int) -> int:
-    """Return how often the instruction at an address ran."""
+    """Return the execution count of the instruction at an address."""
     return sum(p.times for p in count.passages if p.block[0] <= addr < p.block[1])
 
 

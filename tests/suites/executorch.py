@@ -20,6 +20,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -42,7 +43,7 @@ _LIMIT_S = 3600.0
 _TOLD = re.compile(
     r"^(?:E +)?(?:Stderr: )?(ethosgen: .*|[EF]: .*|[EF] \[executorch:.*)$", re.MULTILINE
 )
-"""A line of our program's, Arm's driver's or the runner's that tells of a failure."""
+"""A line in which our program, Arm's driver or the runner reports a failure."""
 _CAUSES = {
     "branches are not modelled": "the NPU model lacks NPU_OP_BRANCH, by which Vela writes "
     "conditionals and loops (torch.cond, while_loop) for U85",
@@ -101,14 +102,14 @@ def read_report(xml: str) -> Iterator[ArmTestResult]:
 
 
 def _words(failed: ElementTree.Element) -> str:
-    """Return what our program or the runner says in a failure, or else the failure's last words."""
+    """Return the line that reports a failure, or the end of the failure's text."""
     text = f"{failed.text}"
     told = _TOLD.findall(text)
     return told[0].strip() if told else (failed.get("message") or text)[-500:]
 
 
 def lacking() -> str | None:
-    """Return what a run lacks; None if nothing."""
+    """Return what is missing for a run; None if nothing is."""
     for variable in (PYTHON, ROOT):
         if variable not in os.environ:
             return f"{variable} is not set"
@@ -116,6 +117,7 @@ def lacking() -> str | None:
     return next((f"{runner} is missing" for runner in runners if not runner.exists()), None)
 
 
+@cache
 def _suite() -> Path:
     """Return the folder of the suite in the package."""
     code = "import executorch.backends.arm.test as suite; print(list(suite.__path__)[0])"

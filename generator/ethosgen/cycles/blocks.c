@@ -129,7 +129,7 @@ static void count_block(struct block *block)
     instructions += block->count;
 }
 
-/* Return how many instructions of the current block are before an address in its middle, else 0. */
+/* Return the number of instructions before `addr` in the current block; 0 if it is not in its middle. */
 static size_t part_before(uint64_t addr)
 {
     size_t count = 0;
@@ -143,7 +143,7 @@ static size_t part_before(uint64_t addr)
     return count;
 }
 
-/* Count the current block only up to `addr`; return what follows there, NULL if nothing does. */
+/* End the current block at `addr`; return the rest of the block, NULL if there is none. */
 static struct block *cut(uint64_t addr)
 {
     struct block *whole = current;

@@ -70,7 +70,7 @@ def read_code(elf: Path) -> CodeText:
 
 
 def constant_ranges(elf: Path) -> list[Addresses]:
-    """Return where code and constants are, as in flash: sections that are never written.
+    """Return the address ranges of code and constants, as in flash: sections never written.
 
     Neighbours are one range; what aligns the second belongs to it.
     """

@@ -55,7 +55,7 @@ class Emitted:
     @property
     def text(self) -> str:
         """All parameters and bodies."""
-        return "".join(f"{each.parameters}{each.body}" for each in self.functions.values())
+        return "".join("".join((*each.parameters, each.body)) for each in self.functions.values())
 
 
 def emit(module: Any, numbers: Mapping[str, int]) -> Emitted:

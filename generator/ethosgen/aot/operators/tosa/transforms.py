@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.aot.arithmetic.scalar import Complex
 from ethosgen.aot.operators import LIBRARY_ULP, operator
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Array, Nest, real
 from ethosgen.aot.tvm import tirx
 from ethosgen.values.network import Operator, Tensor
-
-Complex = tuple[Any, Any]
 
 
 @operator("TOSA_FFT2D", "TOSA_RFFT2D", dtypes=("float32",), ulp=LIBRARY_ULP)

@@ -61,7 +61,12 @@ def test_the_check_takes_fewer_samples_of_a_network_that_computes_much(
     assert len(exactness.draw(network)) == 2
 
 
-def test_the_operators_load_while_the_oracle_works(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("npu", "what"), [("ethos-u55-128", "load_operators"), (None, "load")], ids=["npu", "cpu"]
+)
+def test_the_operators_load_while_the_oracle_works(
+    npu: str | None, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked, loaded = threading.Event(), threading.Event()
 
     def ask(*_: Any) -> str:
@@ -72,9 +77,9 @@ def test_the_operators_load_while_the_oracle_works(monkeypatch: pytest.MonkeyPat
         assert asked.wait(60)
         loaded.set()
 
-    monkeypatch.setattr(aot, "load", load)
+    monkeypatch.setattr(aot, what, load)
     monkeypatch.setattr(exactness, "SAMPLES", 1)
-    plan = make_plan(convolved(), PlanSettings(find_accelerator("ethos-u55-128")), Watch(), ask)
+    plan = make_plan(convolved(), PlanSettings(npu and find_accelerator(npu)), Watch(), ask)
     assert plan.check is not None and plan.check.skipped == "no answer"
 
 

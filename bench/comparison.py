@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import MODELS
+from ethosgen.board import load_board
 from ethosgen.commands.sizes import size_text
+from ethosgen.cycles.pace import PACE
 from ethosgen.plots.costs import draw
 from ethosgen.studies.comparison import ComparisonRequest, compare
 from ethosgen.values.configurations import ComparisonReport, Cost, Result, Setting
 from ethosgen.values.schedule import Schedule, Strategy
+from ethosgen.values.time import rounded
 from ethosgen.values.watch import Watch
 from tests.support.pages import EVIDENCE, between, listed, load, store, table, tell
 
@@ -74,7 +77,7 @@ def _result(row: Row) -> Result:
     setting = Setting(row["network"], row["board"], row["npu"], row["memory_mode"], schedule)
     if row["cycles"] is None:
         return Result(setting, refusal=row["refusal"])
-    names = {field.name for field in fields(Cost)} - {"model_cycles", "energy"}
+    names = {field.name for field in fields(Cost)} - {"model_cycles", "energy", "without"}
     figures = {name: row[name] for name in names}
     cost = Cost(**figures, model_cycles=row["npu_model_cycles"])
     return Result(setting, cost, misfit=row["misfit"] or "", on_front=row["on_front"])
@@ -126,13 +129,13 @@ def _cells(part: str, row: Row, several: set[str]) -> list[str]:
         limit = row["arena_limit_bytes"]
         cells += [row["strategy"] + (f" ≤ {size_text(limit)}" if limit else "")]
         cells += [_number(row["npu_cycles"]), _number(row["npu_model_cycles"])]
-    bound = "≥ " if row["unknown_operators"] else ""
+    more = " + ?" if row["unknown_operators"] else ""
     flash, energy = row["constant_bytes"] + (row["code_bytes"] or 0), row["energy_microjoules"]
     equal = f"{row['elements']:,} equal" if row["exact"] else f"{row['mismatches']} differ"
     return [
         *cells,
-        f"{bound}{row['cycles']:,}",
-        "-" if row["milliseconds"] is None else f"{bound}{row['milliseconds']:.4g}",
+        f"{row['cycles']:,}{more}",
+        "-" if row["milliseconds"] is None else f"{rounded(row['milliseconds']):,g}{more}",
         size_text(row["sram_bytes"]),
         size_text(flash),
         "-" if energy is None else f"{energy:,.0f} µJ",
@@ -155,11 +158,9 @@ def _estimates(rows: Rows) -> str:
         for row in rows:
             if (row["board"], row["npu"]) == (board, "none") and row["network"] in counted[run]:
                 real = counted[run][row["network"]]["instructions"]
+                ours = round(row["cpu_cycles"] / PACE[load_board(board).cpu.core])
                 lines.append(
-                    [
-                        *(core, row["network"], f"{row['cpu_cycles']:,}", f"{real:,}"),
-                        f"{row['cpu_cycles'] / real - 1:+.1%}",
-                    ]
+                    [*(core, row["network"], f"{ours:,}", f"{real:,}"), f"{ours / real - 1:+.1%}"]
                 )
     return table(["core", "network", "estimate", "counted on QEMU", "difference"], lines)
 

@@ -77,8 +77,8 @@ def _firmwares(arguments: argparse.Namespace, folder: Path) -> Iterator[Firmware
 
 
 def _show(firmware: Firmware, arguments: argparse.Namespace, folder: Path) -> None:
-    timer = BlockTimer(model_of(firmware.core))
-    code = read_code(firmware.built.elf)
+    model = model_of(firmware.core)
+    timer, code = BlockTimer(model), read_code(firmware.built.elf, model)
     for counted in ours.run_counted(firmware, folder):
         cost = ours.checked_cost(counted.count, code, timer)
         for text in _page(counted, cost, timer.model.title, arguments.blocks):

@@ -114,7 +114,8 @@ def _run(firmware: Firmware, folder: Path) -> Iterator[Figures]:
 def cycles_of(firmware: Firmware) -> Callable[[CodeCount], int | None]:
     """Return a function that returns the cycles of a count: None without llvm-mca."""
     try:
-        code, timer = read_code(firmware.built.elf), BlockTimer(model_of(firmware.core))
+        model = model_of(firmware.core)
+        code, timer = read_code(firmware.built.elf, model), BlockTimer(model)
     except ToolError as error:
         sys.stderr.write(f"instructions only: {error}\n")
         return lambda _count: None

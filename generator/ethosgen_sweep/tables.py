@@ -22,6 +22,7 @@ COLUMNS: Mapping[str, str] = {
     "cpu_cycles": _COUNT,
     "start_cycles": _COUNT,
     "unknown_operators": _COUNT,
+    "without": _TEXT,
     "npu_hz": _COUNT,
     "cpu_hz": _COUNT,
     "milliseconds": _REAL,

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 
+import pytest
+
 from ethosgen.cycles.code import CodeText
 from ethosgen.cycles.costs import cost_of
 from ethosgen.cycles.counting import CodeCount, Passage
 from ethosgen.cycles.timing import Piece
+from ethosgen.values.errors import ToolError
 
 TEXT = """
 firmware.elf:	file format elf32-littlearm
@@ -66,3 +69,11 @@ def test_functions_are_sums_of_their_blocks() -> None:
     assert (second.name, second.cycles, second.instructions) == ("second", 2 + 4, 2)
     assert costs.cycles == 20 and costs.instructions == 12
     assert [block.block for block in costs.hottest(1)] == [ENTRY]
+
+
+def test_code_that_objdump_does_not_know_is_an_error() -> None:
+    """It cost nothing once: llvm-objdump took a Cortex-M33's DSP instructions for unknown ones."""
+    code = CodeText(["00000100 <first>:", "     100:      \t<unknown>", "     104:      \tnop"])
+    count = CodeCount(0, 0, 0, 0, (Passage(None, (0x100, 0x106), 1),))
+    with pytest.raises(ToolError, match="does not know the instruction at 0x100"):
+        cost_of(count, code, EqualTimer())

@@ -82,6 +82,21 @@ def test_firmware_may_have_many_ranges_of_constants(tmp_path: Path) -> None:
 
 
 @needs_qemu
+def test_marks_may_be_those_of_a_function_alone(tmp_path: Path) -> None:
+    elf = build(tmp_path, DEVICE)
+    whole = BlockCounter(tmp_path, DEVICE)
+    run(elf, whole)
+    known = whole.fresh()
+    assert known[1:] and whole.fresh() == [], "only what is new"
+    inside = BlockCounter(tmp_path, DEVICE, look=(symbols(elf)["reset"], symbols(elf)["leaf"]))
+    run(elf, inside)
+    assert [c.passages for c in inside.fresh()] == [c.passages for c in known]
+    elsewhere = BlockCounter(tmp_path, DEVICE, look=(0x200, 0x300))
+    run(elf, elsewhere)
+    assert elsewhere.fresh() == []
+
+
+@needs_qemu
 def test_marks_that_are_missing_are_an_error(tmp_path: Path) -> None:
     elf = build(tmp_path, DEVICE)
     counter = BlockCounter(tmp_path, MEMORY)

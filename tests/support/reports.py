@@ -66,7 +66,7 @@ def observe(
         read,
         program,
         timelines_of(plan),
-        cpu_estimates(plan),
+        cpu_estimates(plan, "cortex-m55"),
         report,
         replace(_SETTING, npu=npu),
     )

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ethosgen.values.profile import Count, NpuOperation, ProgramStep, Unit, make_profile
+from ethosgen.values.time import InferenceCycles
 
 STEPS = (
     ProgramStep("CONV_2D + RELU", "conv", "cpu"),
@@ -90,6 +91,7 @@ def test_json_has_each_step_and_operation() -> None:
         "branch": "",
         "subgraph": "",
         "count": 10,
+        "cycles": None,
         "share": 0.1,
         "runs": 1,
         "npu_cycles": 64,
@@ -98,3 +100,23 @@ def test_json_has_each_step_and_operation() -> None:
             {"name": "DMA 16 bytes", "cycles": 4, "operator": "", "layer": ""},
         ],
     }
+
+
+def test_cycles_of_steps_that_ran_once_are_joined_and_may_replace_the_counts() -> None:
+    steps = tuple(ProgramStep(name, name, "cpu") for name in ("a", "b"))
+    counts = [Count(20), Count(30)]
+    profile = make_profile(steps, Unit("instructions", 1.0), Count(5), counts, 0.0)
+    assert profile.cycles is None and profile.in_cycles() is profile
+    assert profile.with_cycles(InferenceCycles(9, 9)) is profile, "no steps were counted"
+    timed = profile.with_cycles(InferenceCycles(108, 8, (60, 40)))
+    assert (timed.cycles, timed.total) == (108, 55)
+    assert [step["cycles"] for step in timed.as_json()["steps"]] == [60, 40]
+    replaced = timed.in_cycles()
+    assert (replaced.unit, replaced.total, replaced.outside) == ("cycles", 108, 8)
+
+
+def test_steps_of_a_loop_have_no_cycles() -> None:
+    step = ProgramStep("a", "a", "cpu")
+    counts = [Count(20, entries=2)]
+    profile = make_profile([step], Unit("instructions", 1.0), Count(5), counts, 0.0)
+    assert profile.with_cycles(InferenceCycles(9, 4, (5,))) is profile

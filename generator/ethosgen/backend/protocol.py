@@ -269,6 +269,10 @@ class Compiler(Backend[DivisionTask, Plan, OperatorIndex], Protocol):
     def compiler(self) -> str:
         """Its compiler's name."""
 
+    @property
+    def start_cycles(self) -> int:
+        """The CPU's cycles for the start of a partition, by estimate."""
+
     def compiler_version(self) -> str:
         """Return the installed compiler's version, "" if there is none."""
 

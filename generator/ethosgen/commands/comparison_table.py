@@ -8,14 +8,15 @@ from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.configurations import ComparisonReport, Cost, Result, SramChoice, Tried, groups
 from ethosgen.values.grammar import counted
 from ethosgen.values.schedule import Schedule, Strategy
+from ethosgen.values.time import rounded
 
 NONE = "-"
 """An unknown figure."""
 
 QUALITY = (
     "Cycles are estimates: of the NPU's, Vela's and the NPU model's, the larger counts; the CPU's",
-    "are instructions as QEMU counts them, one cycle each (docs/compare.md). No silicon was",
-    "measured. 'equal' was: the outputs of {run}, beside the oracle's.",
+    "are stored costs, which 'ethosgen verify' counts (docs/cycles.md). No silicon was measured.",
+    "'equal' was: the outputs of {run}, beside the oracle's.",
 )
 _ON_NPU, _ON_CPU = "the NPU model", "this machine's CPU"
 
@@ -61,6 +62,9 @@ def report_lines(report: ComparisonReport, width: int) -> Iterator[str]:
         yield "* no other row of the table is faster with as little SRAM, or smaller and as fast"
     if any(result.cost for result in report.results):
         yield from (line.format(run=_who_ran(report.results)) for line in QUALITY)
+    missing = {code for result in report.results if result.cost for code in result.cost.without}
+    if missing:
+        yield f"+ ?: without {', '.join(sorted(missing))}, of which nothing is known."
     if any(result.cost and result.cost.code_bytes is None for result in report.results):
         yield "Flash is weights, constants and commands; --build adds the library's code."
     energies = {result.cost.energy for result in report.results if result.cost}
@@ -193,8 +197,8 @@ def schedule_text(schedule: Schedule) -> str:
 
 
 def milliseconds(cost: Cost) -> str:
-    """Return the time of an inference with four digits, a dash if a clock is unknown."""
-    return NONE if cost.seconds is None else f"{_digits(1e3 * cost.seconds)}"
+    """Return the time of an inference with two digits, a dash if a clock is unknown."""
+    return NONE if cost.seconds is None else f"{rounded(1e3 * cost.seconds):,g}"
 
 
 def energy_text(cost: Cost) -> str:
@@ -218,8 +222,8 @@ def _digits(value: float) -> str:
 
 
 def _bounded(cost: Cost, text: str) -> str:
-    """Return a figure, marked as a lower bound if operators have no estimate."""
-    return f"≥ {text}" if cost.unknown_operators and text != NONE else text
+    """Return a figure, marked if operators that have no estimate are missing in it."""
+    return f"{text} + ?" if cost.unknown_operators and text != NONE else text
 
 
 def _count(value: int | None) -> str:

@@ -13,15 +13,17 @@ from ethosgen.commands.options import JSON
 from ethosgen.commands.progress import Progress
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.host.extras import EXTRAS
+from ethosgen.host.tool_sets import TOOL_SETS
 
 
 @click.command(short_help="List what is installed and what is missing")
 @click.option(
     "--install",
     "wanted",
-    type=click.Choice([*EXTRAS, *ENVIRONMENTS]),
+    type=click.Choice([*EXTRAS, *ENVIRONMENTS, *TOOL_SETS]),
     multiple=True,
-    help="Install an extra; torch and tosa get Python environments of their own. Repeatable.",
+    help="Install an extra; torch and tosa get Python environments of their own, and the system's "
+    "package manager installs the programs of cycles. Repeatable.",
 )
 @JSON
 def doctor(wanted: tuple[str, ...], as_json: bool) -> None:

@@ -11,13 +11,17 @@ _COPY = "DMA "
 Row = tuple[str, ...]
 _RUNS = 3
 """The column of runs, which is omitted without subgraphs."""
+_CYCLES = -2
+"""The column of the CPU's cycles, which is omitted if they are unknown."""
 _WIDEST = 48
 """Most characters of a name in the table; --json has all of them."""
 
 
 def profile_lines(profile: Profile) -> list[str]:
     """Return a line for each step and each operator on the NPU, with a header and a sum."""
-    rows: list[Row] = [("step", "operators", "on", "runs", profile.unit, "share", "NPU cycles")]
+    rows: list[Row] = [
+        ("step", "operators", "on", "runs", profile.unit, "share", "cycles", "NPU cycles")
+    ]
     depths: list[int] = []
     subgraphs: set[tuple[int, str]] = set()
     for number, cost in enumerate(profile.steps, 1):
@@ -29,11 +33,14 @@ def profile_lines(profile: Profile) -> list[str]:
         rows.append(_step_row(number, cost, profile.total, 2 * depths[-1]))
         rows += _operation_rows(cost.operations)
     rest, total = profile.outside, profile.total
-    rows.append(("", "outside of steps", CPU, "", f"{rest:,}", _share(rest, total), ""))
-    cycles = f"{profile.npu_cycles:,}" if profile.npu_cycles else ""
-    rows.append(("", "sum", "", "", f"{total:,}", _share(total, total), cycles))
+    outside, whole = _cycles(profile.outside_cycles), _cycles(profile.cycles)
+    rows.append(("", "outside of steps", CPU, "", f"{rest:,}", _share(rest, total), outside, ""))
+    npu = f"{profile.npu_cycles:,}" if profile.npu_cycles else ""
+    rows.append(("", "sum", "", "", f"{total:,}", _share(total, total), whole, npu))
     if not subgraphs:  # each step runs once
         rows = [(*row[:_RUNS], *row[_RUNS + 1 :]) for row in rows]
+    if profile.cycles is None:
+        rows = [(*row[:_CYCLES], *row[_CYCLES + 1 :]) for row in rows]
     hook = f"the hook's {profile.hook:.1f} {profile.unit} in each step are subtracted"
     return [f"  profile   of {_title(profile)}; {hook}", *_aligned(rows)]
 
@@ -48,11 +55,12 @@ def _step_row(number: int, cost: StepCost, total: int, indent: int) -> Row:
     cycles = f"{cost.npu_cycles:,}" if step.on == NPU else ""
     share = _share(cost.count, total)
     what, times = _short("  " * indent + name), f"{cost.runs:,}"
-    return str(number), what, step.on, times, f"{cost.count:,}", share, cycles
+    own = _cycles(cost.cycles)
+    return str(number), what, step.on, times, f"{cost.count:,}", share, own, cycles
 
 
 def _text_row(text: str, indent: int) -> Row:
-    return "", _short("  " * indent + text), "", "", "", "", ""
+    return "", _short("  " * indent + text), "", "", "", "", "", ""
 
 
 def _operation_rows(operations: Sequence[NpuOperation]) -> list[Row]:
@@ -76,7 +84,12 @@ def _group_row(group: Sequence[NpuOperation]) -> Row:
         what = f"{first.operator} ({first.layer}){more}"
     else:
         what = counted(count, "copy", "copies") if first.name.startswith(_COPY) else first.name
-    return "", f"  {_short(what)}", "", "", "", "", f"~{sum(cost.cycles for cost in group):,}"
+    cycles = f"~{sum(operation.cycles for operation in group):,}"
+    return "", f"  {_short(what)}", "", "", "", "", "", cycles
+
+
+def _cycles(known: int | None) -> str:
+    return "" if known is None else f"{known:,}"
 
 
 def _share(part: int, whole: int) -> str:

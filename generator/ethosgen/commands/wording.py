@@ -7,6 +7,7 @@ from typing import Any
 
 from ethosgen.commands.comparison_table import choice_lines
 from ethosgen.commands.profile_table import profile_lines
+from ethosgen.host.tool_sets import TOOL_SETS
 from ethosgen.oracle import ORACLES
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.application import ApplicationReport
@@ -241,6 +242,8 @@ def report_text(report: Any) -> str:
             f"{'' if plan.npu == NO_NPU else ', without the wait for the NPU'}; "
             f"{report.init_instructions} for init; {report.stack_bytes} B of stack"
         )
+    if report.cpu_time is not None:
+        lines.append(f"            {report.cpu_time.text()}{_counting(report)}")
     if report.run_ns:
         times = ", ".join(f"{key} {value:,}" for key, value in report.run_ns.items())
         simulated = " in QEMU, not of a processor" if report.on == "qemu" else ""
@@ -256,6 +259,13 @@ def report_text(report: Any) -> str:
     lines += application_lines(report.application)
     lines.append(report.verdict)
     return "\n".join(lines)
+
+
+def _counting(report: Any) -> str:
+    """Say how to count what runs, if stored costs stand for it where llvm-mca is missing."""
+    is_stored = report.on == "qemu" and not report.cpu_time.is_counted
+    missing = is_stored and TOOL_SETS["cycles"].missing
+    return "; count them by: ethosgen doctor --install cycles" if missing else ""
 
 
 def application_lines(application: ApplicationReport | None) -> list[str]:

@@ -10,6 +10,7 @@ from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
 from ethosgen.cycles.counting import Addresses
+from ethosgen.cycles.models import CoreModel
 from ethosgen.host.tools import LLVM_OBJDUMP, CommandError, run_command
 from ethosgen.values.errors import InputError
 
@@ -19,6 +20,10 @@ _FUNCTION = re.compile(r"^([0-9a-f]+) <(.+)>:$")
 _LINE = re.compile(r"^ *([0-9a-f]+):\s+(.*)$")
 _COMMENT = re.compile(r"\s*@.*$")
 _TARGET = re.compile(r"(0x[0-9a-f]+) <[^>]*>")
+
+
+UNKNOWN = "<unknown>"
+"""What llvm-objdump writes for an instruction that it does not know."""
 
 
 @dataclass(frozen=True)
@@ -54,15 +59,33 @@ class CodeText:
         start, end = (bisect_left(self._addrs, addr) for addr in block)
         return self._lines[start:end]
 
+    def addresses(self, function: str) -> Addresses | None:
+        """Return where a function's code is, None if there is none of that name."""
+        if function not in self._names:
+            return None
+        start = self._starts[self._names.index(function)]
+        following = bisect_right(self._starts, start)
+        end = self._starts[following] if following < len(self._starts) else self._addrs[-1] + 1
+        return start, end
+
     def function(self, addr: int) -> str:
         """Return the name of the function at an address, or the address if there is none."""
         index = bisect_right(self._starts, addr) - 1
         return self._names[index] if index >= 0 else f"{addr:#x}"
 
 
-def read_code(elf: Path) -> CodeText:
-    """Return the code of an ELF; InputError if it is none, ToolError without llvm-objdump."""
-    command = [str(LLVM_OBJDUMP.find()), "-d", "--no-show-raw-insn", str(elf)]
+def read_code(elf: Path, model: CoreModel) -> CodeText:
+    """Return the code of an ELF; InputError if it is none, ToolError without llvm-objdump.
+
+    The model tells which instructions there are: an ELF does not say that it has DSP ones.
+    """
+    command = [
+        str(LLVM_OBJDUMP.find()),
+        "-d",
+        "--no-show-raw-insn",
+        f"--mcpu={model.cpu}",
+        str(elf),
+    ]
     try:
         return CodeText(run_command(command, _LIMIT_S).splitlines())
     except CommandError as error:

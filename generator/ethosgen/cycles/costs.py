@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from ethosgen.cycles.code import CodeLine, CodeText
+from ethosgen.cycles.code import UNKNOWN, CodeLine, CodeText
 from ethosgen.cycles.counting import Addresses, CodeCount, Passage
 from ethosgen.cycles.models import LOOP_ENDS, PLAIN, TAKEN, WITHOUT_MODEL
 from ethosgen.cycles.timing import Piece
+from ethosgen.values.errors import ToolError
 
 _SCATTERED = re.compile(r"(v(?:ldr|str)[bhwd])[te]?(\.[a-z]?(\d+) q\d, \[(?:\w+, )?q\d.*)")
 """A gather or a scatter: without its condition, and the bits of its elements."""
@@ -94,7 +95,7 @@ class CodeCost:
 
 
 def cost_of(count: CodeCount, code: CodeText, timer: PieceTimer) -> CodeCost:
-    """Return the cycles of what was counted; ToolError if llvm-mca does not know its code."""
+    """Return the cycles of what was counted; ToolError for code that LLVM does not know."""
     pieces = _Pieces(code, count.passages)
     cycles = dict.fromkeys(pieces.by_block, 0.0)
     times = dict.fromkeys(pieces.by_block, 0)
@@ -131,6 +132,7 @@ class _Pieces:
             block for p in self._passages for block in (p.before, p.block) if block is not None
         )
         self.lines = {block: tuple(code.block(block)) for block in blocks}
+        _require_known(line for lines in self.lines.values() for line in lines)
         self.by_block = {block: _piece(lines) for block, lines in self.lines.items()}
 
     def is_taken(self, before: Addresses, block: Addresses) -> bool:
@@ -168,6 +170,12 @@ class _Pieces:
             block: sum(max(0.0, _VECTOR_BITS // bits - known[text,]) for text, bits in some)
             for block, some in found.items()
         }
+
+
+def _require_known(lines: Iterable[CodeLine]) -> None:
+    for line in lines:
+        if line.text == UNKNOWN:
+            raise ToolError(f"llvm-objdump does not know the instruction at {line.addr:#x}")
 
 
 def _match(line: CodeLine) -> re.Match[str] | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ethosgen.host.qemu_plugins import build_plugin
+from ethosgen.host.qemu_plugins import stored_plugin
 from ethosgen.host.tools import QEMU
 from ethosgen.values.errors import TargetError
 from ethosgen.values.grammar import counted
@@ -46,18 +46,26 @@ class CodeCount:
 class BlockCounter:
     """The plugin, built in a folder; `mark_addr` is the address of a firmware's marks.
 
-    `constants` are ranges of addresses, as (start, end), whose loads are counted apart.
+    `constants` are ranges of addresses, as (start, end), whose loads are counted apart. If the
+    code at `look` alone makes marks, bytes are not counted, and QEMU runs faster.
     ToolError without a C compiler for this machine or QEMU.
     """
 
-    def __init__(self, folder: Path, mark_addr: int, constants: Iterable[Addresses] = ()) -> None:
-        self._plugin = folder / "blocks.so"
+    def __init__(
+        self,
+        folder: Path,
+        mark_addr: int,
+        constants: Iterable[Addresses] = (),
+        look: Addresses | None = None,
+    ) -> None:
+        self._plugin = stored_plugin(SOURCE, "the plugin of QEMU that counts blocks")
         self._out = folder / "blocks"
         self._mark_addr = mark_addr
         self._constants = tuple(constants)
+        self._look = look
+        self._read = 0
         self.program = folder / "qemu-system-arm"
         """A program that runs QEMU with the plugin; its path goes into ETHOSGEN_QEMU."""
-        build_plugin(SOURCE, self._plugin, "the plugin of QEMU that counts blocks")
         words = shlex.join([str(QEMU.find()), *self.arguments()])
         self.program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
         self.program.chmod(0o755)
@@ -66,7 +74,17 @@ class BlockCounter:
         """Return the arguments of QEMU that load the plugin."""
         ranges = (f"constant={start:#x}:{end:#x}" for start, end in self._constants)
         words = [str(self._plugin), f"mark={self._mark_addr:#x}", f"out={self._out}", *ranges]
+        if self._look is not None:
+            words.append(f"look={self._look[0]:#x}:{self._look[1]:#x}")
         return ["-plugin", ",".join(words)]
+
+    def fresh(self) -> list[CodeCount]:
+        """Return the counts at the marks since the last call, while the firmware waits for us."""
+        with self._out.open() as lines:
+            lines.seek(self._read)
+            counts = list(read_counts(iter(lines.readline, "")))
+            self._read = lines.tell()
+        return counts
 
     def between(self, count: int) -> Sequence[CodeCount]:
         """Return the counts of the last run's last `count` pairs of marks; TargetError if fewer."""

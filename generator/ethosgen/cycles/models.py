@@ -37,7 +37,9 @@ class CoreModel:
 
 
 _M4 = CoreModel("cortex-m4", "thumbv7em-none-eabi", "LLVM's model of the Cortex-M4")
+_M55 = CoreModel("cortex-m55", "thumbv8.1m.main-none-eabi", "LLVM's model of the Cortex-M55")
 MODELS = {
+    "cortex-m0": _M4,
     "cortex-m0plus": _M4,
     "cortex-m3": _M4,
     "cortex-m4": _M4,
@@ -47,14 +49,13 @@ MODELS = {
         "thumbv8m.main-none-eabi",
         "LLVM's model of the Cortex-M33, which is its Cortex-M4",
     ),
-    "cortex-m55": CoreModel(
-        "cortex-m55", "thumbv8.1m.main-none-eabi", "LLVM's model of the Cortex-M55"
-    ),
+    "cortex-m52": _M55,
+    "cortex-m55": _M55,
     "cortex-m85": CoreModel(
         "cortex-m85", "thumbv8.1m.main-none-eabi", "LLVM's model of the Cortex-M85"
     ),
 }
-"""By core; LLVM has none of the Cortex-M0+ and M3, so the Cortex-M4's stands for them."""
+"""By core; LLVM has none of the Cortex-M0, M0+, M3 and M52, so the nearest stands for them."""
 
 
 def model_of(core: str) -> CoreModel:
@@ -62,3 +63,12 @@ def model_of(core: str) -> CoreModel:
     if core not in MODELS:
         raise UnsupportedError(unknown("model of a core", core, MODELS))
     return MODELS[core]
+
+
+def source_of(core: str) -> str:
+    """Return the words for a core's model, with the core if the model is of another one."""
+    model = model_of(core)
+    if core in (model.cpu, "cortex-m33"):  # whose title says it
+        return model.title
+    name = core.replace("cortex-m", "Cortex-M").replace("plus", "+")
+    return f"{model.title}, the nearest to the {name}"

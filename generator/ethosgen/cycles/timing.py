@@ -60,6 +60,8 @@ class BlockTimer:
 
     def _time(self, pieces: Iterable[Piece]) -> None:
         missing = [piece for piece in dict.fromkeys(pieces) if piece not in self._known]
+        if not missing:
+            return
         keys = {piece: self._key(piece) for piece in missing}
         with closing(_open(self._store)) as store:
             stored = _stored(store, keys.values())

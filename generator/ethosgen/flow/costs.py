@@ -2,20 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
+from ethosgen.aot.times import paced, stored_costs, unknown_operators
 from ethosgen.backend import compiler_of, simulation_of
-from ethosgen.backend.protocol import DivisionTask
 from ethosgen.board import Board, MemoryMode
 from ethosgen.flow.planning import PlanSettings, compile_placed, make_plan
 from ethosgen.flow.reserve import with_reserve
 from ethosgen.project import part_sizes
 from ethosgen.values.accelerator import NO_NPU, Accelerator
-from ethosgen.values.allocation import FREE
 from ethosgen.values.configurations import Cost, Energy, Setting
-from ethosgen.values.errors import EthosgenError, RefusalError
+from ethosgen.values.errors import EthosgenError
 from ethosgen.values.network import Network
-from ethosgen.values.plan import IoStyle, Plan
+from ethosgen.values.plan import Plan
 from ethosgen.values.program import Program
 from ethosgen.values.schedule import Schedule
 from ethosgen.values.watch import Watch
@@ -75,40 +73,28 @@ class Place:
         except EthosgenError:
             return None
 
-    @cached_property
+    @property
     def start_cycles(self) -> int:
-        """The CPU's cycles for the start of a partition, as the backend offers it."""
-        from ethosgen import aot
-
-        if self.accelerator is None:
-            return 0
-        memories = self.board.memories_in(self.mode)
-        task = DivisionTask(self.network, self.accelerator, IoStyle.ARENA, aot, memories)
-        try:
-            offers = compiler_of(self.accelerator).offers(task, FREE)
-        except RefusalError:
-            return 0
-        return max((offer.start for offer in offers.values()), default=0)
+        """The CPU's cycles for the start of a partition, as the backend estimates them."""
+        return compiler_of(self.accelerator).start_cycles if self.accelerator else 0
 
 
 def cost_of(program: Program, place: Place) -> Cost:
     """Return the estimates of a program's time, and the bytes that it needs."""
-    from ethosgen import aot
-
     plan, board = program.plan, place.board
-    free = {cpu.operator for cpu in plan.cpu_operators}
-    processor = aot.ProcessorSide(board.cpu.extension)
-    residual = plan.residual
-    on_cpu = [processor.cpu_cycles(op, residual) for op in residual.operators if op.index in free]
-    on_cpu += [share.cycles for share in plan.shares]
+    costs, shares = stored_costs(plan), [share.cycles for share in plan.shares]
+    unknown = unknown_operators(plan, costs)
     sizes = part_sizes(program, board)
     partitions = sum(partition.on_npu for partition in plan.partitions)
+    own, starts = sum(filter(None, costs.values())), partitions * place.start_cycles
+    start_cycles = paced(board.cpu.core, starts)
     cost = Cost(
         npu_cycles=plan.npu_cycles,
         model_cycles=_model_cycles(plan),
-        cpu_cycles=sum(cycles for cycles in on_cpu if cycles is not None),
-        start_cycles=partitions * place.start_cycles if partitions else 0,
-        unknown_operators=on_cpu.count(None),
+        cpu_cycles=paced(board.cpu.core, own + starts) - start_cycles + sum(filter(None, shares)),
+        start_cycles=start_cycles,
+        unknown_operators=len(unknown) + shares.count(None),
+        without=tuple(dict.fromkeys(unknown)),
         npu_hz=board.npu.clock_hz if board.npu else None,
         cpu_hz=board.cpu.clock_hz,
         arena_bytes=sizes["arena"],

@@ -13,6 +13,7 @@ from ethosgen.board import board_names
 from ethosgen.frontend import front_ends
 from ethosgen.host.environments import ENVIRONMENTS, Environment
 from ethosgen.host.extras import EXTRAS, Extra, offered, package_command
+from ethosgen.host.tool_sets import TOOL_SETS, ToolSet
 from ethosgen.host.tools import (
     CBUILD,
     GCC,
@@ -81,6 +82,7 @@ def examine() -> list[Finding]:
         *map(_tool, TOOLS),
         *linux,
         *_configured(),
+        *map(_tool_set, TOOL_SETS.values()),
         *map(_extra, offered()),
         *environments,
         *_plugins(),
@@ -88,9 +90,12 @@ def examine() -> list[Finding]:
 
 
 def install(name: str, watch: Watch) -> Finding:
-    """Install an extra, or create its Python environment, and examine it afterwards."""
+    """Install an extra or programs, or create a Python environment, and examine it afterwards."""
     from ethosgen.host import installation
 
+    if name in TOOL_SETS:
+        installation.install_tools(TOOL_SETS[name], watch)
+        return _tool_set(TOOL_SETS[name])
     if name in EXTRAS:
         installation.install_extra(EXTRAS[name], watch)
         return _extra(EXTRAS[name])
@@ -149,6 +154,15 @@ def _extra(extra: Extra) -> Finding:
     detail = f"not installed: {', '.join(missing)}" if missing else "installed"
     return Finding(
         extra.name, not missing, f"{extra.purpose}; {detail}", extra.install_command, True
+    )
+
+
+def _tool_set(tools: ToolSet) -> Finding:
+    """Find the programs of a set."""
+    missing = tools.missing
+    detail = f"not found: {', '.join(missing)}" if missing else "installed"
+    return Finding(
+        tools.name, not missing, f"{tools.purpose}; {detail}", tools.install_command, True
     )
 
 

@@ -6,6 +6,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ethosgen.flow.cpu_time import counting, cpu_time
 from ethosgen.flow.models import devices_of, simulator_for
 from ethosgen.flow.planning import make_plan, stored_settings
 from ethosgen.flow.profiling import median, with_operations
@@ -24,6 +25,7 @@ from ethosgen.verdict.trial import Make
 
 if TYPE_CHECKING:
     from ethosgen.board import Board
+    from ethosgen.cycles.inference import InferenceCounter
     from ethosgen.project.info import ProjectInfo
     from ethosgen.targets import Line
     from ethosgen.toolchain import Built
@@ -62,7 +64,8 @@ def run_and_judge(
     }
     samples = {i: choose_samples(network, asked[i][0]) for i, network in networks.items()}
     jobs = _interleave(samples)
-    outcome = _run(jobs, info, built, options, watch)
+    with counting(info, built) as counter:
+        outcome = _run(jobs, info, built, options, watch, counter)
     done = {index: _of(index, jobs, outcome.samples) for index in networks}
     if options.output_path is not None:
         save_samples(options.output_path, [sample.outputs for sample in done[next(iter(networks))]])
@@ -78,6 +81,7 @@ def run_and_judge(
         reports.append(
             Report(
                 **_counters(results),
+                cpu_time=cpu_time(results, counter, info, index),
                 **_sizes(info, built, index, len(networks) == 1),
                 network=info.names[index],
                 plan=info.networks[index].summary,
@@ -143,6 +147,7 @@ def _run(
     built: "Built",
     options: RunOptions,
     watch: Watch,
+    counter: "InferenceCounter | None",
 ) -> Outcome:
     from ethosgen.targets import run
 
@@ -158,6 +163,7 @@ def _run(
             line=options.line,
             progress=_report_samples(watch, built.on),
             profile=options.profile,
+            counter=counter,
         )
 
 

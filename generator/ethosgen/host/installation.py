@@ -1,4 +1,4 @@
-"""Installs extras, and makes Python environments with pip in folders that are ethosgen's own."""
+"""Installs extras, programs, and Python environments in folders that are ethosgen's own."""
 
 import importlib
 import importlib.metadata
@@ -15,6 +15,7 @@ from pathlib import Path
 from ethosgen.host.environments import STAMP, Environment, python_of
 from ethosgen.host.extras import Extra
 from ethosgen.host.termination import hold_signals
+from ethosgen.host.tool_sets import ToolSet
 from ethosgen.host.tools import end_program
 from ethosgen.values.errors import InputError, ToolError, cannot_write
 from ethosgen.values.watch import Watch
@@ -75,6 +76,26 @@ def install_extra(extra: Extra, watch: Watch) -> None:
     if missing := extra.missing:
         raise ToolError(
             f"'{extra.install_command}' succeeded, but {' and '.join(missing)} cannot be found"
+        )
+
+
+def install_tools(tools: ToolSet, watch: Watch) -> None:
+    """Install programs by the system's package manager; nothing is done if they are there.
+
+    Raises ToolError if there is none, if it fails, or if they are not found afterwards.
+    """
+    if not tools.missing:
+        return
+    task = _ProgramTask(
+        f"installing '{tools.name}'",
+        f"cannot install '{tools.name}'",
+        f"run it yourself: {tools.install_command}",
+    )
+    with watch.phase("install", task.title):
+        _run(tools.command, task, watch)
+    if missing := tools.missing:
+        raise ToolError(
+            f"'{tools.install_command}' succeeded, but {' and '.join(missing)} cannot be found"
         )
 
 

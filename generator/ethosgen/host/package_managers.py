@@ -70,10 +70,18 @@ The names were looked up in November 2026, where the comments say.
 """
 
 
-def how_to_install(tool: str) -> str:
-    """Return the command that installs a tool here, or Debian's names for an unknown system."""
+def install_words(tool: str) -> tuple[str, ...] | None:
+    """Return the command that installs a tool here, None for an unknown system."""
     for manager in MANAGERS:
         if shutil.which(manager.program) and tool in manager.packages:
-            return f"{manager.install} {manager.packages[tool]}"
+            return (*manager.install.split(), *manager.packages[tool].split())
+    return None
+
+
+def how_to_install(tool: str) -> str:
+    """Return the command that installs a tool here, or Debian's names for an unknown system."""
+    words = install_words(tool)
+    if words is not None:
+        return " ".join(words)
     debian = MANAGERS[0].packages.get(tool, tool)
     return f"the package manager of your system (Debian's packages: {debian})"

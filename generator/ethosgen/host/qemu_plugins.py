@@ -1,14 +1,19 @@
 """Plug-ins of QEMU, compiled for this machine and for the interface of its QEMU."""
 
+import hashlib
 import re
+import tempfile
 from pathlib import Path
 
+from ethosgen.host.folders import cache_folder
 from ethosgen.host.tools import HOST_GCC, QEMU, CommandError, run_command
 from ethosgen.values.errors import ToolError
 
 _LIMIT_S = 60.0
 _VERSION = re.compile(r"version (\d+)\.")
 _FIRST_WITH_NEW_PLUGINS = 9
+_DIGEST = 16
+"""Digits of a digest in a file's name."""
 
 
 def build_plugin(source: Path, plugin: Path, what: str) -> None:
@@ -21,6 +26,23 @@ def build_plugin(source: Path, plugin: Path, what: str) -> None:
         run_command([*command, "-o", str(plugin), str(source)], _LIMIT_S)
     except CommandError as error:
         raise ToolError(f"cannot build {what}: {error}") from None
+
+
+def stored_plugin(source: Path, what: str) -> Path:
+    """Return the plug-in in the user's cache folder, compiled if it is not there yet.
+
+    Errors are those of `build_plugin`.
+    """
+    words = f"{_interface()} {HOST_GCC.find()} {source.read_text('utf-8')}"
+    digest = hashlib.sha256(words.encode()).hexdigest()[:_DIGEST]
+    plugin = cache_folder() / "plugins" / f"{source.stem}-{digest}.so"
+    if not plugin.exists():
+        plugin.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=plugin.parent) as folder:
+            built = Path(folder) / plugin.name
+            build_plugin(source, built, what)
+            built.replace(plugin)
+    return plugin
 
 
 def _interface() -> int:

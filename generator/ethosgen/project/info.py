@@ -12,6 +12,7 @@ from ethosgen.values.network import Tensor
 from ethosgen.values.plan import EXACT, IoStyle, OffloadOptions, PlanSummary
 from ethosgen.values.profile import ProgramStep
 from ethosgen.values.source import AS_GIVEN, ReadOptions
+from ethosgen.values.time import CpuTime
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class NetworkInfo:
     """The calls of its C code; () in a project of an ethosgen without profiles."""
     weights: ApartInfo | None = None
     """Its weights, if they are apart from the code."""
+    cpu_time: CpuTime | None = None
+    """The CPU's share of an inference by stored costs; None in a project of an older ethosgen."""
 
 
 @dataclass(frozen=True)

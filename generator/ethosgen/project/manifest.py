@@ -10,7 +10,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ethosgen.backend import wrapped_of
+from ethosgen.aot.times import stored_time
+from ethosgen.backend import compiler_of, wrapped_of
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.frontend import source_of, suffix_of
 from ethosgen.platforms import DEFAULT_PLATFORM, PLATFORMS, find_platform
@@ -37,6 +38,7 @@ from ethosgen.values.program import Port, Program
 from ethosgen.values.schedule import Schedule, Strategy
 from ethosgen.values.security import Security
 from ethosgen.values.source import AS_GIVEN, ReadOptions
+from ethosgen.values.time import CpuTime
 from ethosgen.version import __version__
 
 FORMAT = 1
@@ -152,6 +154,7 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
             **_write_reading(source.options),
         },
         "plan": dataclasses.asdict(program.summary()),
+        "cpu_time": _write_time(program, board),
         "parts": part_sizes(program, board),
         "cpu_ops": list(asked.cpu_ops),
         "offload": asked.mode.value,
@@ -167,6 +170,14 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
         "outputs": [_write_port(port) for port in program.outputs],
         "calls": [dataclasses.asdict(step) for step in program.steps],
     }
+
+
+def _write_time(program: Program, board: Board) -> dict[str, Any] | None:
+    """Return the CPU's share of an inference by stored costs, None for a core without them."""
+    plan = program.plan
+    start = compiler_of(plan.accelerator).start_cycles if plan.accelerator else 0
+    time = stored_time(plan, board.cpu.core, board.cpu.clock_hz, start)
+    return None if time is None else time.as_json()
 
 
 def _write_weights(
@@ -260,6 +271,7 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
         reading=_read_reading(source),
         steps=tuple(ProgramStep(**step) for step in network["calls"]),
         weights=_read_weights(directory, network),
+        cpu_time=_read_time(network.get("cpu_time")),
         options=OffloadOptions(
             cpu_ops=tuple(map(str, network["cpu_ops"])),
             mode=OffloadMode(network["offload"]),
@@ -270,6 +282,18 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
             allow_fallback=True,  # a project was written, so it was allowed, or not needed
             schedule=_read_schedule(network["schedule"]),
         ),
+    )
+
+
+def _read_time(time: Mapping[str, Any] | None) -> CpuTime | None:
+    if time is None:
+        return None
+    return CpuTime(
+        int(time["cycles"]),
+        None if time["clock_hz"] is None else int(time["clock_hz"]),
+        str(time["source"]),
+        bool(time["counted"]),
+        tuple(map(str, time["unknown_operators"])),
     )
 
 

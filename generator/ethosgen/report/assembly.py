@@ -28,6 +28,7 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import OutputComparison
 from ethosgen.values.plan import Check
+from ethosgen.values.profile import Profile
 from ethosgen.values.program import Program
 from ethosgen.values.report import Report
 from ethosgen.version import __version__
@@ -56,7 +57,7 @@ class Observed:
 def assemble(observed: Observed) -> NetworkReport:
     """Return the report."""
     program, plan = observed.program, observed.program.plan
-    profile = observed.report.profile
+    profile = _profile(observed.report)
     axis, cpu = observed.setting.clock_hz, observed.setting.cpu_clock_hz
     pace = axis / cpu if axis and cpu else 1.0
     calls = calls_of(program, observed.timelines, observed.cpu_cycles, profile, pace)
@@ -110,7 +111,7 @@ def _costs(
     layers: tuple[ReportLayer, ...],
 ) -> CostSummary:
     program, plan, report = observed.program, observed.program.plan, observed.report
-    profile, clock = report.profile, observed.setting.clock_hz
+    profile, clock = _profile(report), observed.setting.clock_hz
     npu = [call.timeline.cycles for call in calls if call.timeline]
     unknown = sum(call.cpu is None for call in calls if call.is_top)
     cycles = end_of(timeline)
@@ -140,7 +141,13 @@ def _costs(
         ram_bytes=report.ram_bytes,
         library_bytes=report.library_bytes,
         stack_bytes=report.stack_bytes,
+        cpu_time=report.cpu_time,
     )
+
+
+def _profile(report: Report) -> Profile | None:
+    """Return a run's profile, in cycles of the core's model if they are known."""
+    return report.profile.in_cycles() if report.profile else None
 
 
 def _unassigned(calls: tuple[CallFacts, ...]) -> int:

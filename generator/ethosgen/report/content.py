@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ethosgen.values.time import CpuTime
+
 FORMAT = 1
 """Grows if a key disappears or changes its meaning."""
 
@@ -220,7 +222,8 @@ class CostSummary:
     `cpu` that belongs to no operator, such as starts of the NPU, and `cpu_unknown` the number of
     steps without a figure. `cycles` is the end of the timeline, in `time_unit`: "cycles", but what
     the target counts where that is a time, as on Linux. `seconds` is the same at the board's clock.
-    `weights_bytes` and `command_bytes` are the NPU's, `code_constant_bytes` the CPU's.
+    `weights_bytes` and `command_bytes` are the NPU's, `code_constant_bytes` the CPU's. `cpu_time`
+    is the CPU's share by the one source that all commands have, None if the core has none.
     """
 
     npu_cycles: int | None
@@ -244,6 +247,7 @@ class CostSummary:
     ram_bytes: Mapping[str, int] | None
     library_bytes: Mapping[str, int] | None
     stack_bytes: int | None
+    cpu_time: CpuTime | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ethosgen.aot.times import paced, stored_costs, stored_time
 from ethosgen.backend import (
     compiler_of,
     load_wrapped,
@@ -44,6 +45,7 @@ from ethosgen.values.profile import Profile
 from ethosgen.values.program import Program
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
+from ethosgen.values.time import CpuTime
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
 from ethosgen.verdict.fidelity import measure_fidelity, require_runtime
@@ -105,7 +107,7 @@ def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
             network,
             program,
             timelines_of(program.plan),
-            cpu_estimates(program.plan),
+            cpu_estimates(program.plan, board.cpu.core),
             report,
             setting,
         )
@@ -157,8 +159,14 @@ def _simulated(asked: ReportRequest, board: Board, watch: Watch) -> tuple[Networ
         fidelity=measure_fidelity(network, samples, outputs, criteria, watch),
         ended=True,
         constant=constant_outputs(samples, outputs),
+        cpu_time=_stored_time(plan, board) if recipe.board else None,
     )
     return network, program, report
+
+
+def _stored_time(plan: Plan, board: Board) -> CpuTime | None:
+    start = compiler_of(plan.accelerator).start_cycles if plan.accelerator else 0
+    return stored_time(plan, board.cpu.core, board.cpu.clock_hz, start)
 
 
 def _accelerator(network: Network, recipe: Recipe, board: Board) -> Accelerator | None:
@@ -242,16 +250,10 @@ def timelines_of(plan: Plan) -> Mapping[str, NpuTimeline]:
     }
 
 
-def cpu_estimates(plan: Plan) -> Mapping[int, int | None]:
-    """Return the estimated cycles of each operator on the CPU."""
-    from ethosgen import aot
-
-    on_cpu = {operator.operator for operator in plan.cpu_operators}
-    return {
-        op.index: aot.cpu_cycles(op, plan.residual, plan.extension)
-        for op in plan.residual.operators
-        if op.index in on_cpu
-    }
+def cpu_estimates(plan: Plan, core: str) -> Mapping[int, int | None]:
+    """Return the cycles of each operator on the CPU by stored costs."""
+    costs = stored_costs(plan).items()
+    return {index: None if cost is None else paced(core, cost) for index, cost in costs}
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ target (QEMU, an FVP, a board) ── console ── session ── inputs there
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,6 +41,9 @@ from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays, Outcome, Sample
 from ethosgen.values.profile import Profile
 from ethosgen.values.status import Status
+
+if TYPE_CHECKING:
+    from ethosgen.cycles.inference import InferenceCounter
 
 __all__ = [
     "TARGETS",
@@ -101,6 +104,7 @@ def run(
     progress: Progress = _silent,
     cache_seed: int | None = None,
     profile: bool = False,
+    counter: "InferenceCounter | None" = None,
 ) -> Outcome:
     """Run samples through a firmware and return its outputs, counters and verdict.
 
@@ -108,18 +112,20 @@ def run(
     for the first. `timeout_s` is for one inference. `attach` creates the NPU model that serves the
     firmware's driver, None without an NPU. `line` is the connection to a board. With `cache_seed`,
     QEMU has a data cache that evicts lines, seeded with it (ethosgen.targets.cache). With `profile`
-    each sample has the cost of each step, from a firmware that was built for it. A target that
+    each sample has the cost of each step, from a firmware that was built for it. A `counter` counts
+    the cycles of each inference on QEMU. A target that
     restarts gets all samples again, from the first, because a network may have state. TargetError
     if the firmware or the target fails, NpuFault if the NPU model stopped at a command, ToolError
     if the target's program is missing.
     """
     kind = require_target(on)
     jobs = list(zip(order or [0] * len(samples), samples, strict=True))
-    with kind.start(Firmware(elf, info, attach, line, cache_seed)) as target:
+    how = _How(kind, timeout_s, profile, counter)
+    with kind.start(Firmware(elf, info, attach, line, cache_seed, counter)) as target:
         session = Session(target.console, target.check, stack_bytes=stack_size(elf), elf=elf)
         for restarts in range(_RESTARTS + 1):
             try:
-                done = _run_session(session, target, info, jobs, timeout_s, progress, kind, profile)
+                done = _run_session(session, target, info, jobs, how, progress)
                 break
             except RestartError as error:
                 _LOG.warning("%s; starting again from the first sample", error)
@@ -147,7 +153,7 @@ def running(
 
         def run_samples(samples: Sequence[Arrays]) -> list[Sample]:
             jobs = [(0, sample) for sample in samples]
-            return _run_session(session, target, info, jobs, timeout_s, _silent, kind, False)
+            return _run_session(session, target, info, jobs, _How(kind, timeout_s), _silent)
 
         yield run_samples
         _end(session, target)
@@ -161,15 +167,23 @@ def _end(session: Session, target: Target) -> None:
         raise TargetError(f"the firmware exited with status {status} after its end marker")
 
 
+@dataclass(frozen=True)
+class _How:
+    """How samples run: the target's kind, a limit for each, and what is measured."""
+
+    kind: TargetKind
+    timeout_s: float
+    profile: bool = False
+    counter: "InferenceCounter | None" = None
+
+
 def _run_session(
     session: Session,
     target: Target,
     info: ProjectInfo,
     jobs: Sequence[tuple[int, Arrays]],
-    timeout_s: float,
+    how: _How,
     progress: Progress,
-    kind: TargetKind,
-    profile: bool,
 ) -> list[Sample]:
     """Run all jobs (a network and a sample each), from the greeting to the end marker."""
     hello = session.hello(_ANSWER_S)
@@ -178,10 +192,15 @@ def _run_session(
     done = []
     for index, job in enumerate(jobs):
         progress(index, len(jobs))
-        sample = _run_sample(session, target, hello, info, job, timeout_s, kind)
-        if profile:
-            steps, unit = info.networks[job[0]].steps, unit_of(info.board, kind, hello.ticks_hz)
-            sample = _profiled(sample, read_profile(session, steps, unit, _ANSWER_S))
+        if how.counter is not None:
+            how.counter.start()
+        sample = _run_sample(session, target, hello, info, job, how.timeout_s, how.kind)
+        if how.counter is not None:
+            sample = replace(sample, cpu_cycles=how.counter.last())
+        if how.profile:
+            steps, unit = info.networks[job[0]].steps, unit_of(info.board, how.kind, hello.ticks_hz)
+            profile = read_profile(session, steps, unit, _ANSWER_S)
+            sample = _profiled(sample, profile.with_cycles(sample.cpu_cycles))
         done.append(sample)
     progress(len(jobs), len(jobs))
     marker = session.end(_ANSWER_S)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ethosgen.targets.qemu import QemuTarget
 from ethosgen.targets.serial_port import SerialLine, SerialTarget
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import unknown
+
+if TYPE_CHECKING:
+    from ethosgen.cycles.inference import InferenceCounter
 
 
 class Target(Protocol):
@@ -58,13 +61,17 @@ Line = SerialLine | SshHost
 
 @dataclass(frozen=True)
 class Firmware:
-    """The data that a target needs: the ELF, its project, the NPU model, the line to a board."""
+    """The data that a target needs: the ELF, its project, the NPU model, the line to a board.
+
+    `counter` counts cycles on QEMU.
+    """
 
     elf: Path
     info: ProjectInfo
     attach: Attach | None = None
     line: Line | None = None
     cache_seed: int | None = None
+    counter: "InferenceCounter | None" = None
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,15 @@ def _start_qemu(firmware: Firmware) -> Target:
     if info.board.linux is not None:
         return QemuUserTarget(firmware.elf, info.board)
     board = info.board.on_qemu or info.board
-    return QemuTarget(QEMU.find(), firmware.elf, board, firmware.attach, info, firmware.cache_seed)
+    return QemuTarget(
+        QEMU.find(),
+        firmware.elf,
+        board,
+        firmware.attach,
+        info,
+        firmware.cache_seed,
+        options=firmware.counter.arguments() if firmware.counter else (),
+    )
 
 
 TARGETS: MutableMapping[str, TargetKind] = plugins.Registry(

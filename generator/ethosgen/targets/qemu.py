@@ -53,6 +53,7 @@ class QemuTarget(ProcessTarget):
     evicts lines, seeded with it. TargetError with QEMU's own output if it dies, DeviceFault if a
     device's model fails. `wires` are connected to serial ports by QEMU's
     numbers, and are closed here. `ram` is a file that others share, in place of one of its own.
+    `options` are more arguments of QEMU.
     """
 
     noise = ("icount sleep disabled and no active timers",)  # printed for firmware that sleeps
@@ -67,6 +68,7 @@ class QemuTarget(ProcessTarget):
         cache_seed: int | None = None,
         wires: Mapping[int, socket.socket] | None = None,
         ram: Path | None = None,
+        options: Sequence[str] = (),
     ) -> None:
         if board.run.qemu is None:
             raise InputError(f"board '{board.name}' does not run on QEMU")
@@ -90,6 +92,7 @@ class QemuTarget(ProcessTarget):
         self._loadable_elf: Path | None = None
         self._wires = dict(wires or {})
         self._given_ram = ram
+        self._options = tuple(options)
         self._ram_folder: Path | None = None
 
     @property
@@ -279,7 +282,7 @@ class QemuTarget(ProcessTarget):
                 for image in images(self._elf, self._board)
             )
             command += qemu_arguments(self._machine, first, ram, listener, bell, self._wires, more)
-            command += loader_arguments(self._loaded)
+            command += [*loader_arguments(self._loaded), *self._options]
             lines = (listener, *([bell] if bell else []), *self._wires.values())
             self._spawn(command, pass_fds=[line.fileno() for line in lines])
             for wire in self._wires.values():

@@ -72,8 +72,8 @@ class Cost:
 
     `npu_cycles` is the estimate of the NPU's compiler, `model_cycles` the NPU model's, None if
     there is no NPU or a compiled file does not say. `cpu_cycles` is the sum of estimates of what
-    runs on the CPU and on users' accelerators, of which `unknown_operators` have none: it is then
-    a lower bound.
+    runs on the CPU and on users' accelerators, of which `unknown_operators` have none: these are
+    missing in the sum, and `without` names those of the CPU.
     `start_cycles` are the CPU's for starting the NPU.
     """
 
@@ -98,6 +98,7 @@ class Cost:
     code_bytes: int | None = None
     """The library's code and tables, driver included; None if it was not built."""
     energy: Energy | None = None
+    without: tuple[str, ...] = ()
 
     @property
     def cycles(self) -> int:
@@ -219,6 +220,7 @@ def _cost_json(cost: Cost | None) -> dict[str, Any]:
         "cpu_cycles": cost.cpu_cycles if cost else None,
         "start_cycles": cost.start_cycles if cost else None,
         "unknown_operators": cost.unknown_operators if cost else None,
+        "without": ", ".join(cost.without) if cost else None,
         "npu_hz": cost.npu_hz if cost else None,
         "cpu_hz": cost.cpu_hz if cost else None,
         "milliseconds": _milliseconds(cost) if cost else None,
@@ -291,7 +293,7 @@ def durations(costs: Sequence[Cost | None]) -> list[tuple[int, float]]:
     """Return the time of each cost as a key that sorts them.
 
     It is in seconds, or in cycles if a clock is unknown to one of them. Costs with operators of
-    unknown time come last: theirs are lower bounds.
+    unknown time come last: theirs lack these.
     """
     have_seconds = all(cost.seconds is not None for cost in costs if cost is not None)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.values.profile import Profile
+from ethosgen.values.time import InferenceCycles
 
 FLOAT_STEP = 2.0**-8
 """A step of a float output, by which it may differ if the user allows steps: a part of the largest
@@ -104,7 +105,7 @@ class Sample:
     cpu_instructions counts outside the wait for the NPU; stack_bytes is the painted stack's use;
     npu_pmu is what the firmware read from the NPU's performance monitor, by event. run_ns is the
     time on the wall, where the target's clock measures that. profile is the cost of each step, in a
-    run that asked for it.
+    run that asked for it. cpu_cycles are those of the processor's model, where QEMU counted blocks.
     """
 
     outputs: Arrays
@@ -114,6 +115,7 @@ class Sample:
     npu_pmu: Mapping[str, int] | None = None
     run_ns: int | None = None
     profile: Profile | None = None
+    cpu_cycles: InferenceCycles | None = None
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,10 @@
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+from ethosgen.values.time import InferenceCycles
 
 NPU = "npu"
 
@@ -65,7 +67,8 @@ class NpuOperation:
 class StepCost:
     """The cost of a step in all its `runs`, without what its subgraphs cost.
 
-    `count` is that of the CPU in the profile's unit, `npu_cycles` the PMU's.
+    `count` is that of the CPU in the profile's unit, `npu_cycles` the PMU's, `cycles` the CPU's by
+    the core's model, None if they are unknown.
     """
 
     step: ProgramStep
@@ -73,6 +76,7 @@ class StepCost:
     npu_cycles: int
     runs: int = 1
     operations: tuple[NpuOperation, ...] = ()
+    cycles: int | None = None
 
 
 @dataclass(frozen=True)
@@ -80,13 +84,39 @@ class Profile:
     """The cost of one inference by steps, without the hook's own cost.
 
     `outside` is what the CPU does outside of all steps. `hook` is what the hook cost in each step,
-    which is subtracted.
+    which is subtracted. `outside_cycles` are cycles by the core's model, None if they are unknown;
+    then those of all steps are, too.
     """
 
     unit: str
     steps: tuple[StepCost, ...]
     outside: int
     hook: float
+    outside_cycles: int | None = None
+
+    @property
+    def cycles(self) -> int | None:
+        """The CPU's cycles of the whole inference by its model, None if they are unknown."""
+        if self.outside_cycles is None:
+            return None
+        return self.outside_cycles + sum(cost.cycles or 0 for cost in self.steps)
+
+    def with_cycles(self, known: InferenceCycles | None) -> "Profile":
+        """Return the profile with cycles, if each of its steps ran once and was counted."""
+        if known is None or len(known.steps) != len(self.steps):
+            return self
+        if any(cost.runs != 1 for cost in self.steps):
+            return self
+        pairs = zip(self.steps, known.steps, strict=True)
+        steps = tuple(replace(cost, cycles=cycles) for cost, cycles in pairs)
+        return replace(self, steps=steps, outside_cycles=known.outside)
+
+    def in_cycles(self) -> "Profile":
+        """Return the profile with its cycles as counts, if they are known."""
+        if self.outside_cycles is None:
+            return self
+        steps = tuple(replace(cost, count=cost.cycles or 0) for cost in self.steps)
+        return replace(self, unit="cycles", steps=steps, outside=self.outside_cycles, hook=0.0)
 
     @property
     def total(self) -> int:
@@ -106,11 +136,14 @@ class Profile:
             "outside": self.outside,
             "hook": round(self.hook, 2),
             "npu_cycles": self.npu_cycles,
+            "cycles": self.cycles,
+            "outside_cycles": self.outside_cycles,
             "steps": [
                 {
                     "step": number,
                     **dataclasses.asdict(cost.step),
                     "count": cost.count,
+                    "cycles": cost.cycles,
                     "share": round(cost.count / max(self.total, 1), 4),
                     "runs": cost.runs,
                     "npu_cycles": cost.npu_cycles if cost.step.on == NPU else None,

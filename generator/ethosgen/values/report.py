@@ -14,6 +14,7 @@ from ethosgen.values.outcome import Difference, OutputComparison
 from ethosgen.values.plan import PlanSummary
 from ethosgen.values.profile import Profile
 from ethosgen.values.security import SecureSide
+from ethosgen.values.time import CpuTime
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,8 @@ class Report:
     library_bytes: Mapping[str, int] | None = None
     """The model library's own share, driver included: code, constants, static data."""
     cpu_instructions: int | None = None
+    cpu_time: CpuTime | None = None
+    """The processor's share of an inference, of the samples the largest."""
     init_instructions: int | None = None
     stack_bytes: int | None = None
     npu_pmu: Mapping[str, int] | None = None
@@ -221,6 +224,7 @@ class Report:
             "network_bytes": dict(self.network_bytes) if self.network_bytes else None,
             "compiler_sram_bytes": self.plan.sram_bytes,
             "cpu_instructions": self.cpu_instructions,
+            "cpu_time": self.cpu_time.as_json() if self.cpu_time else None,
             "init_instructions": self.init_instructions,
             "stack_bytes": self.stack_bytes,
             "npu_pmu": dict(self.npu_pmu) if self.npu_pmu else None,

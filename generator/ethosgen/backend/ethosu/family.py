@@ -69,6 +69,13 @@ class EthosUFamily:
         """Return the events of an NPU's performance monitor."""
         return event_names(accelerator.product)
 
+    @property
+    def start_cycles(self) -> int:
+        """The CPU's cycles for the start of a partition, by estimate."""
+        from ethosgen.backend.ethosu.offload.division import INVOKE
+
+        return INVOKE
+
     def compiler_version(self) -> str:
         """Return the installed Vela's version, "" if there is none."""
         from ethosgen.backend.ethosu.offload import vela_version

@@ -58,6 +58,8 @@ class Toy:
     packages = ()
     compiled_operators: Mapping[str, int] = {}
 
+    start_cycles = 0
+
     def __init__(self) -> None:
         self.is_wrong = False
         self.errata_of: dict[OperatorIndex, Kept] = {}

@@ -1,0 +1,44 @@
+"""The processor's share of a plan by stored costs, where nothing counts what runs."""
+
+from collections.abc import Mapping
+
+from ethosgen.cycles.pace import PACE, SOURCE
+from ethosgen.values.plan import Plan
+from ethosgen.values.time import CpuTime
+
+
+def stored_time(plan: Plan, core: str, hz: int | None, start_cycles: int = 0) -> CpuTime | None:
+    """Return the share of a plan's operators on a core, None for a core without a pace.
+
+    `start_cycles` are those of the start of each of the NPU's partitions. What users' accelerators
+    run is not in the sum.
+    """
+    if core not in PACE:
+        return None
+    costs = stored_costs(plan)
+    starts = start_cycles * sum(partition.on_npu for partition in plan.partitions)
+    cycles = paced(core, starts + sum(filter(None, costs.values())))
+    unknown = tuple(dict.fromkeys(unknown_operators(plan, costs)))
+    return CpuTime(cycles, hz, SOURCE, is_counted=False, unknown=unknown)
+
+
+def paced(core: str, instructions: int) -> int:
+    """Return the cycles of instructions on a core; one each where its pace is not known."""
+    return round(PACE.get(core, 1.0) * instructions)
+
+
+def unknown_operators(plan: Plan, costs: Mapping[int, int | None]) -> list[str]:
+    """Return the names of the CPU operators that have no stored cost."""
+    names = {op.index: op.title for op in plan.residual.operators}
+    return [names[index] for index, cost in costs.items() if cost is None]
+
+
+def stored_costs(plan: Plan) -> dict[int, int | None]:
+    """Return the estimated instructions of each CPU operator by index, None where unknown."""
+    on_cpu = {cpu.operator for cpu in plan.cpu_operators}
+    operators = [op for op in plan.residual.operators if op.index in on_cpu]
+    if not operators:
+        return {}
+    from ethosgen.aot import cpu_cycles  # it imports TVM
+
+    return {op.index: cpu_cycles(op, plan.residual, plan.extension) for op in operators}

@@ -1,0 +1,133 @@
+"""The processor's cycles of each inference of a firmware on QEMU, and of each of its steps.
+
+The firmware looks at its board's counter, in board_ticks(), where an inference begins and ends,
+where the wait for an NPU or a device begins and ends, and, in a build for profiles, where a step
+begins. Each look is a mark. What runs in a wait, and what measures, is left out.
+"""
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from ethosgen.cycles.code import CodeText, read_code
+from ethosgen.cycles.costs import PieceTimer, cost_of
+from ethosgen.cycles.counting import BlockCounter, CodeCount
+from ethosgen.cycles.models import model_of, source_of
+from ethosgen.cycles.timing import BlockTimer
+from ethosgen.values.errors import ToolError, UnsupportedError
+from ethosgen.values.time import InferenceCycles
+
+_LOOK = "board_ticks"
+_HOOK = "ethosgen_profile_step"
+_MARKS = 2
+"""An inference has a mark at its begin and one at its end."""
+_MEASURES = re.compile(
+    rf"{_LOOK}|{_HOOK}|profile_(next|begin|clear)|run|ticks_since|stop_counting|go_on_counting"
+    r"|ethosgen_(npu|device)_(wait_begin|wait_end|begin|end|resume|reset_begin|reset_end)"
+)
+"""The functions of the application that measure, in its main.c and profile.c."""
+
+
+class InferenceCounter:
+    """Counts on QEMU what inferences of a firmware cost on a core; a context with its files.
+
+    `mark_addr` is the address of the counter that the firmware reads. UnsupportedError for a core
+    without a model, or firmware that has no board_ticks(); ToolError without llvm-mca, QEMU, or a C
+    compiler for this machine.
+    """
+
+    def __init__(self, elf: Path, core: str, mark_addr: int) -> None:
+        self.source = source_of(core)
+        model = model_of(core)
+        self._timer = BlockTimer(model)
+        self._code = read_code(elf, model)
+        look = self._code.addresses(_LOOK)
+        if look is None:
+            raise UnsupportedError(f"the firmware does not read its counter in {_LOOK}()")
+        self._folder = tempfile.TemporaryDirectory(prefix="ethosgen-cycles-")
+        self._counter = BlockCounter(Path(self._folder.name), mark_addr, look=look)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self._folder.cleanup()
+
+    def arguments(self) -> list[str]:
+        """Return the arguments of QEMU that count."""
+        return self._counter.arguments()
+
+    def start(self) -> None:
+        """Forget what has run so far: the next inference is about to begin."""
+        self._counter.fresh()
+
+    def last(self) -> InferenceCycles | None:
+        """Return the cycles of the inference that has just ended.
+
+        None if it had no marks, or LLVM does not know its code.
+        """
+        counts = self._counter.fresh()
+        if len(counts) < _MARKS:
+            return None
+        try:
+            return inference_cycles(counts, self._code, self._timer)
+        except ToolError:
+            return None
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """What ran between two looks of the firmware: `after` is the function of the first one."""
+
+    count: CodeCount
+    after: str
+
+
+def inference_cycles(
+    counts: Sequence[CodeCount], code: CodeText, timer: PieceTimer
+) -> InferenceCycles:
+    """Return the cycles of an inference from the counts at its marks; the first is before it."""
+    stretches = list(_stretches(counts[1:], code))
+    parts: list[float] = [0.0]
+    counting = True
+    for number, stretch in enumerate(stretches):
+        if stretch.after == _HOOK:
+            parts.append(0.0)
+        elif number:
+            counting = not counting
+        if counting:
+            parts[-1] += _own_cycles(stretch.count, code, timer)
+    outside = parts[0] + (parts[-1] if len(parts) > 1 else 0.0)
+    return InferenceCycles(round(sum(parts)), round(outside), tuple(map(round, parts[1:-1])))
+
+
+def _stretches(counts: Sequence[CodeCount], code: CodeText) -> Iterator[_Stretch]:
+    """Yield what ran between looks; one look may be several loads, all of them in board_ticks()."""
+    for count in counts:
+        after = next((name for name in _order(count, code) if name != _LOOK), "")
+        if after:
+            yield _Stretch(count, after)
+
+
+def _order(count: CodeCount, code: CodeText) -> Iterator[str]:
+    """Yield the functions that ran first, as far as there is one way."""
+    following = {passage.before: passage.block for passage in reversed(count.passages)}
+    block, seen = following.get(None), set()
+    while block is not None and block not in seen:
+        seen.add(block)
+        yield code.function(block[0])
+        block = following.get(block)
+
+
+def _own_cycles(count: CodeCount, code: CodeText, timer: PieceTimer) -> float:
+    cost = cost_of(count, code, timer)
+    return sum(block.cycles for block in cost.blocks if not _MEASURES.fullmatch(block.function))

@@ -10,7 +10,7 @@
 #include "ethosgen_bytes.h"
 #include "ethosgen_depthwise.h"
 
-enum { UNROLLED = 4 };
+enum { UNROLLED = 4, HEIGHT = 4, HALF = LANES / 2 };
 
 #if ETHOSGEN_MVE
 /* The places of eight channels' lines. */
@@ -24,13 +24,13 @@ void ethosgen_spread_copies(const struct ethosgen_piece *piece,
 {
     uint16x8_t lines = lines_of(layer);
 
-    for (int32_t channel = 0; channel < piece->channels; channel += LANES / 2) {
+    for (int32_t channel = 0; channel < piece->channels; channel += HALF) {
         mve_pred16_t inside = vctp16q((uint32_t)(piece->channels - channel));
         const int8_t *row_from = piece->from;
         int8_t *row_to = piece->to + channel * layer->line_bytes;
-        uint16_t sources[LANES / 2];
+        uint16_t sources[HALF];
 
-        for (int32_t lane = 0; lane < LANES / 2; lane++) {
+        for (int32_t lane = 0; lane < HALF; lane++) {
             sources[lane] = (uint16_t)((piece->copy + channel + lane) / layer->copies);
         }
         uint16x8_t offsets = vldrhq_u16(sources);
@@ -56,7 +56,7 @@ void ethosgen_spread(const struct ethosgen_piece *piece, const struct ethosgen_d
     uint16x8_t line2 = vaddq_n_u16(line1, (uint16_t)height);
     uint16x8_t line3 = vaddq_n_u16(line2, (uint16_t)height);
 
-    for (int32_t channel = 0; channel < piece->channels; channel += LANES / 2) {
+    for (int32_t channel = 0; channel < piece->channels; channel += HALF) {
         uint32_t inside = vctp16q((uint32_t)(piece->channels - channel));
         const int8_t *row_from = piece->from + channel;
         int8_t *row_to = piece->to + channel * layer->line_bytes;
@@ -101,6 +101,106 @@ void ethosgen_spread(const struct ethosgen_piece *piece, const struct ethosgen_d
         }
     }
 }
+/*
+ * Four rows of vectors, each of up to 16 channels, or of 8 and those of the next pixel; and the lines
+ * that get each column's 4 bytes as a word.
+ */
+struct words {
+    uint32_t from[HEIGHT]; /* addresses */
+    uint32_t step[HEIGHT]; /* 0 if the row is a vector of padding */
+    int8_t *to;
+    int32_t line_bytes;
+    int32_t columns;
+    uint32_t inside; /* predicate: the bytes that there are */
+    int32_t high;    /* bytes from the lines of a vector's first half to those of the other */
+    int32_t advance; /* bytes from a vector's words to those of the next */
+};
+
+/*
+ * Interleave the rows of each column on the stack, and scatter the words from there.
+ *
+ * r0 to r3, r4 to r7: rows, their steps. r8: the stack. r9, r10: lines of both halves; if the second has
+ * none, the first's, which are written last. r11: advance. q4, q5: places of lines.
+ */
+static ETHOSGEN_ASSEMBLY void copy_words(const struct words *words __attribute__((unused)))
+{
+    __asm volatile(
+        "push {r3-r11, lr}\n\t"
+        "vpush {d8-d11}\n\t"
+        "sub sp, #64\n\t"
+        "ldrd r9, r10, [r0, #32]\n\t"
+        "ldrd lr, r12, [r0, #40]\n\t"
+        "vmsr p0, r12\n\t"
+        "movs r2, #0\n\t"
+        "vidup.u32 q4, r2, #1\n\t"
+        "mul r2, r10, r2\n\t"
+        "vmul.i32 q4, q4, r10\n\t"
+        "vadd.i32 q5, q4, r2\n\t"
+        "ldrd r10, r11, [r0, #48]\n\t"
+        "add r10, r9\n\t"
+        "mov r8, sp\n\t"
+        "ldm r0, {r0-r7}\n\t"
+        "wls lr, lr, 2f\n"
+        "1:\n\t"
+        "vpstttt\n\t"
+        "vldrbt.8 q0, [r0]\n\t"
+        "vldrbt.8 q1, [r1]\n\t"
+        "vldrbt.8 q2, [r2]\n\t"
+        "vldrbt.8 q3, [r3]\n\t"
+        "add r0, r4\n\t"
+        "vst40.8 {q0, q1, q2, q3}, [r8]\n\t"
+        "add r1, r5\n\t"
+        "vst41.8 {q0, q1, q2, q3}, [r8]\n\t"
+        "add r2, r6\n\t"
+        "vst42.8 {q0, q1, q2, q3}, [r8]\n\t"
+        "add r3, r7\n\t"
+        "vst43.8 {q0, q1, q2, q3}, [r8]\n\t"
+        "vldrw.32 q2, [sp, #32]\n\t"
+        "vldrw.32 q3, [sp, #48]\n\t"
+        "vstrw.32 q2, [r10, q4]\n\t"
+        "vldrw.32 q0, [sp]\n\t"
+        "vstrw.32 q3, [r10, q5]\n\t"
+        "add r10, r11\n\t"
+        "vldrw.32 q1, [sp, #16]\n\t"
+        "vstrw.32 q0, [r9, q4]\n\t"
+        "vstrw.32 q1, [r9, q5]\n\t"
+        "add r9, r11\n\t"
+        "le lr, 1b\n"
+        "2:\n\t"
+        "add sp, #64\n\t"
+        "vpop {d8-d11}\n\t"
+        "pop {r3-r11, pc}");
+}
+
+void ethosgen_spread_words(const struct ethosgen_piece *piece,
+                           const struct ethosgen_depthwise *layer)
+{
+    uint32_t above = (uintptr_t)piece->to % HEIGHT, rows = piece->rows < 0 ? 0 : (uint32_t)piece->rows;
+    int are_two = piece->channels == HALF && piece->step == HALF && piece->columns % 2 == 0;
+    uint32x4_t row = vsubq_n_u32(vidupq_n_u32(0, 1), above), none = vdupq_n_u32(0);
+    uint32x4_t from = vaddq_n_u32(vmulq_n_u32(row, (uint32_t)piece->row_step),
+                                  (uint32_t)(uintptr_t)piece->from);
+    mve_pred16_t is_there = vcmphiq_u32(vdupq_n_u32(rows), row);
+    uint32x4_t ahead = vdupq_m_n_u32(none, LANES, is_there);
+    int8_t padding[LANES];
+    struct words words;
+
+    vstrbq_s8(padding, vdupq_n_s8((int8_t)layer->zero_point));
+    from = vpselq_u32(from, vdupq_n_u32((uint32_t)(uintptr_t)padding), is_there);
+    vstrwq_u32(words.step, vdupq_m_n_u32(none, (uint32_t)piece->step << are_two, is_there));
+    words.to = piece->to - above;
+    words.line_bytes = layer->line_bytes;
+    words.columns = piece->columns >> are_two;
+    words.advance = HEIGHT << are_two;
+    for (int32_t left = are_two ? LANES : piece->channels; left > 0; left -= LANES) {
+        vstrwq_u32(words.from, from);
+        words.inside = vctp8q((uint32_t)left);
+        words.high = are_two ? HEIGHT : left > HALF ? HALF * layer->line_bytes : 0;
+        copy_words(&words);
+        words.to += LANES * layer->line_bytes;
+        from = vaddq_u32(from, ahead);
+    }
+}
 #else
 void ethosgen_spread_copies(const struct ethosgen_piece *piece,
                             const struct ethosgen_depthwise *layer)
@@ -120,6 +220,24 @@ void ethosgen_spread_copies(const struct ethosgen_piece *piece,
 void ethosgen_spread(const struct ethosgen_piece *piece, const struct ethosgen_depthwise *layer)
 {
     ethosgen_spread_copies(piece, layer);
+}
+
+void ethosgen_spread_words(const struct ethosgen_piece *piece,
+                           const struct ethosgen_depthwise *layer)
+{
+    int32_t above = (int32_t)((uintptr_t)piece->to % HEIGHT);
+
+    for (int32_t i = 0; i < piece->channels * HEIGHT; i++) {
+        int32_t row = i % HEIGHT - above;
+        const int8_t *from = piece->from + row * piece->row_step + i / HEIGHT;
+        int8_t *to = piece->to + i / HEIGHT * layer->line_bytes + row;
+
+        for (int32_t column = 0; column < piece->columns; column++, to += HEIGHT) {
+            int is_inside = row >= 0 && row < piece->rows;
+
+            *to = is_inside ? from[column * piece->step] : (int8_t)layer->zero_point;
+        }
+    }
 }
 #endif
 
@@ -145,10 +263,10 @@ static inline void fill_lines(int8_t *to, const int8_t *input, int32_t row,
                               struct ethosgen_lines *lines, const struct ethosgen_depthwise *layer)
 {
     const struct ethosgen_axis *across = &layer->across;
-    int32_t rows = (lines->windows.rows - 1) * across->stride + layer->rows;
+    int32_t rows = (lines->rows - 1) * across->stride + layer->rows;
     int32_t above = up(-row, across->dilation), end = up(across->size - row, across->dilation);
 
-    if (above > 0 || end < rows) {
+    if (lines->needs_padding && (above > 0 || end < rows)) {
         pad_lines(lines, layer);
     }
     lines->piece.to = to + above;
@@ -170,6 +288,7 @@ static inline void run_groups(int8_t *output, int32_t position, struct ethosgen_
         int32_t first = last < 0 ? 0 : least(group, last);
 
         windows->output = output + first;
+        windows->rows = lines->rows;
         windows->lines = lines->first + first * layer->line_bytes;
         lines->loop(windows, layer);
         windows->weights += layer->vectors * LANES * GROUP;
@@ -184,7 +303,7 @@ static inline void run_block(int8_t *output, int8_t *to, const int8_t *input, in
     int32_t row = -layer->across.padding;
 
     for (int32_t left = layer->across.outputs; left > 0; left -= layer->shared) {
-        lines->windows.rows = least(left, layer->shared);
+        lines->rows = least(left, layer->shared);
         fill_lines(to, input, row, lines, layer);
         run_groups(output, position, lines, layer);
         output += layer->shared * layer->across.output_step;
@@ -221,13 +340,20 @@ void ethosgen_run_lines(int8_t *output, const int8_t *input, struct ethosgen_lin
                         const struct ethosgen_depthwise *layer)
 {
     const struct ethosgen_axis *along = &layer->along;
+    struct ethosgen_windows *windows = &lines->windows;
     int32_t phases = layer->phases;
 
+    windows->line_bytes = layer->line_bytes;
+    windows->stride = layer->across.stride;
+    windows->row_step = layer->across.output_step;
+    windows->step = along->output_step * phases;
+    windows->by = layer->window_step;
+    windows->half = -2 * layer->output.zero_point - 1;
     lines->piece.step = along->dilation * along->input_step;
     lines->piece.row_step = layer->across.dilation * layer->across.input_step;
     for (int32_t phase = 0; phase < phases; phase++) {
         for (int32_t start = phase; start < along->outputs; start += layer->pixels * phases) {
-            lines->windows.pixels = least(up(along->outputs - start, phases), layer->pixels);
+            windows->more = least(up(along->outputs - start, phases), layer->pixels) - 1;
             run_piece(output + start * along->output_step, input,
                       start * along->stride - along->padding, lines, layer);
         }

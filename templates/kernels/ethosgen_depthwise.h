@@ -23,23 +23,38 @@ struct ethosgen_piece {
     int32_t copy; /* the number of the first channel among the copies of the input's channel */
 };
 
-/* Rows of windows of 4 channels, if the layer has so many, in the same lines. */
+/*
+ * Rows of windows of 4 channels, if the layer has so many, in the same lines. Loops in assembly read it
+ * by offsets, and change what is marked so.
+ */
 struct ethosgen_windows {
-    int8_t *output;
-    const int8_t *lines;
+    int32_t bias[GROUP];     /* changed, as are the next two: from the scales */
+    int32_t rounding[GROUP];
+    int32_t mantissa[GROUP];
     const int8_t *weights;
+    const int8_t *lines;     /* changed */
+    int32_t line_bytes;
+    int32_t stride;          /* bytes from a row's windows to the next row's */
+    int8_t *output;          /* changed */
+    int32_t row_step;        /* bytes from a row of outputs to the next */
+    int32_t step;            /* bytes from an output to the next */
+    int32_t by;              /* bytes from a window to the next */
+    int32_t more;            /* windows in a row behind the first */
+    int32_t rows;            /* changed */
     const int32_t *scales;
-    int32_t rows;
-    int32_t pixels;
+    int32_t half;            /* - (zero point + half), times 2 */
 };
 
 typedef void ethosgen_filling(const struct ethosgen_piece *piece,
                               const struct ethosgen_depthwise *layer);
-typedef void ethosgen_loop(const struct ethosgen_windows *windows,
+typedef void ethosgen_loop(struct ethosgen_windows *windows,
                            const struct ethosgen_depthwise *layer);
 
-/* Copy pixels to their lines; or several times, to the lines of adjacent channels. */
-ethosgen_filling ethosgen_spread, ethosgen_spread_copies;
+/*
+ * Copy pixels to their lines; or several times, to the lines of adjacent channels; or to lines of 4
+ * rows, with padding in the place of those that there are not.
+ */
+ethosgen_filling ethosgen_spread, ethosgen_spread_copies, ethosgen_spread_words;
 
 /* The lines of a layer, its constants, the functions that fill and read the lines, and their state. */
 struct ethosgen_lines {
@@ -48,6 +63,8 @@ struct ethosgen_lines {
     const int32_t *scales;
     ethosgen_filling *copy;
     ethosgen_loop *loop;
+    int32_t rows; /* of outputs in the lines */
+    int32_t needs_padding; /* whether rows outside the input must be padded before the others are copied */
     struct ethosgen_piece piece;
     struct ethosgen_windows windows;
 };

@@ -7,60 +7,53 @@
 #include "ethosgen_depthwise.h"
 
 #if ETHOSGEN_MVE
-/* Rows of windows of 4 channels, as the loops in assembly read them. */
-struct group {
-    int32_t bias[GROUP];
-    int32_t rounding[GROUP];
-    int32_t mantissa[GROUP];
-    int32_t shift[GROUP];
-    const int8_t *weights;
-    const int8_t *lines;
-    int32_t line_bytes;
-    int32_t stride;
-    int8_t *output;
-    int32_t row_step; /* bytes from a row of outputs to the next */
-    int32_t step;     /* bytes from an output to the next */
-    int32_t by;       /* bytes from a window to the next */
-    int32_t more;     /* windows in a row behind the first */
-    int32_t rows;     /* left */
-};
-
 /*
  * The loops over windows. The sums of a window are requantized (as ethosgen_rounding_x4 says) while
  * the next one is multiplied. LOAD loads a vector of a line and moves on to the next window.
  *
  * r8 to r11: lines. r0, r2, r4, r6: their sums. r1, r3: output, its step. r5: bytes to the next window.
- * r7: weights. r12: the group. lr: windows left in the row.
+ * r7: weights. r12: the windows. lr: windows left in the row.
  * q0 to q3: the first weights. q4: a window. q5: the sums before. q6: constants. q7: shifts.
  */
 #define ENTER                                               \
     "push {r3-r11, lr}\n\t"                                 \
     "vpush {d8-d15}\n\t"                                    \
     "mov r12, r0\n\t"                                       \
-    "ldr r7, [r12, #64]\n\t"                                \
-    "ldrd r3, r5, [r12, #88]\n\t"                           \
+    "ldrd r4, r6, [r12, #88]\n\t"                           \
+    "ldr r7, [r12, #48]\n\t"                                \
+    "movs r0, #24\n\t"                                      \
+    "vldrw.32 q7, [r4, #32]\n\t"                            \
+    "vdup.32 q3, r6\n\t"                                    \
+    "vldrw.32 q0, [r4]\n\t"                                 \
+    "vmvn q2, q7\n\t"                                       \
+    "vldrw.32 q1, [r4, #16]\n\t"                            \
+    "vshl.s32 q3, q3, q2\n\t"                               \
+    "vstrw.32 q0, [r12]\n\t"                                \
+    "vadd.i32 q7, q7, r0\n\t"                               \
+    "vstrw.32 q1, [r12, #32]\n\t"                           \
+    "vstrw.32 q3, [r12, #16]\n\t"                           \
+    "ldrd r3, r5, [r12, #72]\n\t"                           \
     "vldrb.8 q0, [r7]\n\t"                                  \
     "vldrb.8 q1, [r7, #16]\n\t"                             \
     "vldrb.8 q2, [r7, #32]\n\t"                             \
     "vldrb.8 q3, [r7, #48]\n\t"                             \
-    "vldrw.32 q7, [r12, #48]\n\t"                           \
     "1:\n\t"                                                \
-    "ldrd r8, r4, [r12, #68]\n\t"                           \
-    "ldrd r1, r6, [r12, #80]\n\t"                           \
-    "ldr r0, [r12, #76]\n\t"                                \
-    "ldr lr, [r12, #96]\n\t"                                \
+    "ldrd r8, r4, [r12, #52]\n\t"                           \
+    "ldrd r1, r6, [r12, #64]\n\t"                           \
+    "ldr r0, [r12, #60]\n\t"                                \
+    "ldr lr, [r12, #80]\n\t"                                \
     "add r9, r8, r4\n\t"                                    \
     "add r10, r9, r4\n\t"                                   \
     "add r11, r10, r4\n\t"                                  \
     "add r0, r8\n\t"                                        \
     "add r6, r1\n\t"                                        \
-    "str r0, [r12, #68]\n\t"                                \
-    "str r6, [r12, #80]\n\t"
+    "str r0, [r12, #52]\n\t"                                \
+    "str r6, [r12, #64]\n\t"
 #define REQUANTIZE_AND_LEAVE                                \
     "vmov q5[2], q5[0], r0, r4\n\t"                         \
     "vmov q5[3], q5[1], r2, r6\n\t"                         \
     "vldrw.32 q6, [r12]\n\t"                                \
-    "ldr r4, [r12, #100]\n\t"                               \
+    "ldr r4, [r12, #84]\n\t"                                \
     "vadd.i32 q5, q5, q6\n\t"                               \
     "vldrw.32 q6, [r12, #32]\n\t"                           \
     "vqrdmulh.s32 q5, q5, q6\n\t"                           \
@@ -68,7 +61,7 @@ struct group {
     "subs r4, #1\n\t"                                       \
     "vsri.32 q6, q5, #31\n\t"                               \
     "vqsub.s32 q5, q5, q6\n\t"                              \
-    "str r4, [r12, #100]\n\t"                               \
+    "str r4, [r12, #84]\n\t"                                \
     "vqshl.s32 q5, q5, q7\n\t"                              \
     "vshr.u32 q5, q5, #24\n\t"                              \
     "vstrb.32 q5, [r1]\n\t"                                 \
@@ -170,43 +163,13 @@ struct group {
     "vmladava.s8 r6, q6, q4\n\t"                            \
     "add r11, r5\n\t"
 #define LOOP(name, FIRST, NEXT)                                                                \
-    static ETHOSGEN_ASSEMBLY void loop_##name(struct group *group __attribute__((unused)))     \
+    static ETHOSGEN_ASSEMBLY void run_##name(                                                  \
+        struct ethosgen_windows *windows __attribute__((unused)),                              \
+        const struct ethosgen_depthwise *layer __attribute__((unused)))                        \
     {                                                                                          \
         __asm volatile(ENTER FIRST "wls lr, lr, 3f\n2:\n\t" NEXT                               \
                        "le lr, 2b\n3:\n\t" REQUANTIZE_AND_LEAVE);                              \
-    }                                                                                          \
-                                                                                               \
-    static void run_##name(const struct ethosgen_windows *windows,                             \
-                           const struct ethosgen_depthwise *layer)                             \
-    {                                                                                          \
-        run_rows(windows, layer, loop_##name);                                                 \
     }
-
-/* Compute rows of windows of 4 channels, by common shifts. */
-static __attribute__((noinline)) void run_rows(const struct ethosgen_windows *windows,
-                                               const struct ethosgen_depthwise *layer,
-                                               void (*loop)(struct group *group))
-{
-    const int32_t *scales = windows->scales;
-    int32x4_t shift = vldrwq_s32(scales + 2 * GROUP);
-    struct group group;
-
-    vstrwq_s32(group.bias, vldrwq_s32(scales));
-    vstrwq_s32(group.rounding, ethosgen_rounding_x4(shift, layer->output.zero_point));
-    vstrwq_s32(group.mantissa, vldrwq_s32(scales + GROUP));
-    vstrwq_s32(group.shift, vaddq_n_s32(shift, ETHOSGEN_TOP));
-    group.weights = windows->weights;
-    group.lines = windows->lines;
-    group.line_bytes = layer->line_bytes;
-    group.stride = layer->across.stride;
-    group.output = windows->output;
-    group.row_step = layer->across.output_step;
-    group.step = layer->along.output_step * layer->phases;
-    group.by = layer->window_step;
-    group.more = windows->pixels - 1;
-    group.rows = windows->rows;
-    loop(&group);
-}
 
 /* Windows that fit in one vector, at each usual distance and at any. */
 #define LOAD(line) "vldrb.8 q4, [" line "], #1\n\t"
@@ -263,27 +226,26 @@ static inline int32x4_t sums_of(const int8_t *line0, const int8_t *weights,
 }
 
 /* Windows of any size, and of fewer channels. */
-static void run_any(const struct ethosgen_windows *windows, const struct ethosgen_depthwise *layer)
+static void run_any(struct ethosgen_windows *windows, const struct ethosgen_depthwise *layer)
 {
     const int32_t *scales = windows->scales;
-    int32_t step = layer->along.output_step * layer->phases;
     int32x4_t bias = vldrwq_s32(scales), mantissa = vldrwq_s32(scales + GROUP);
     int32x4_t shift = vldrwq_s32(scales + 2 * GROUP);
     mve_pred16_t inside = vctp32q((uint32_t)layer->channels);
 
     for (int32_t row = 0; row < windows->rows; row++) {
-        const int8_t *line = windows->lines + row * layer->across.stride;
-        int8_t *output = windows->output + row * layer->across.output_step;
+        const int8_t *line = windows->lines + row * windows->stride;
+        int8_t *output = windows->output + row * windows->row_step;
 
-        for (int32_t left = windows->pixels; left > 0; left--) {
+        for (int32_t left = windows->more; left >= 0; left--) {
             int32x4_t sums = vaddq_s32(sums_of(line, windows->weights, layer), bias);
             int32x4_t values = vaddq_n_s32(ethosgen_requantize_x4(sums, mantissa, shift),
                                            layer->output.zero_point);
 
             values = vminq_s32(vmaxq_s32(values, vdupq_n_s32(INT8_MIN)), vdupq_n_s32(INT8_MAX));
             vstrbq_p_s32(output, values, inside);
-            output += step;
-            line += layer->window_step;
+            output += windows->step;
+            line += windows->by;
         }
     }
 }
@@ -304,24 +266,23 @@ static inline int32_t product(const int8_t *window, const int8_t *weights, int32
     return sum;
 }
 
-static void run(const struct ethosgen_windows *windows, const struct ethosgen_depthwise *layer)
+static void run(struct ethosgen_windows *windows, const struct ethosgen_depthwise *layer)
 {
     int32_t channels = layer->channels < GROUP ? layer->channels : GROUP;
-    int32_t step = layer->along.output_step * layer->phases;
 
     for (int32_t i = 0; i < windows->rows * channels; i++) {
         int32_t row = i / channels, lane = i % channels;
-        const int8_t *window = windows->lines + lane * layer->line_bytes;
+        const int8_t *window = windows->lines + lane * windows->line_bytes + row * windows->stride;
         const int8_t *weights = windows->weights + lane * LANES;
         const int32_t *scales = windows->scales + lane;
-        int8_t *output = windows->output + lane + row * layer->across.output_step;
+        int8_t *output = windows->output + lane + row * windows->row_step;
 
-        window += row * layer->across.stride;
-        for (int32_t pixel = 0; pixel < windows->pixels; pixel++, window += layer->window_step) {
+        for (int32_t left = windows->more; left >= 0; left--, window += windows->by) {
             int32_t sum = scales[0] + product(window, weights, layer->taps);
 
-            output[pixel * step] = ethosgen_clamp(
+            *output = ethosgen_clamp(
                 ethosgen_requantize(sum, scales[GROUP], scales[2 * GROUP]), &layer->output);
+            output += windows->step;
         }
     }
 }
@@ -330,8 +291,8 @@ static void run(const struct ethosgen_windows *windows, const struct ethosgen_de
 #define LOOP_OF(helium) run
 #endif
 
-/* The two functions of a loop: for layers with one output for each channel, and with several. */
-#define LAYER(name, copy_function, loop_function)                                              \
+/* The functions of a loop: for one output for each channel, for several, and for lines of 4 rows. */
+#define LAYER(name, copy_function, loop_function, padding)                                     \
     void ethosgen_depthwise_##name##_s8(int8_t *output, const int8_t *input, int8_t *lines,    \
                                         const int8_t *weights, const int32_t *scales,          \
                                         const struct ethosgen_depthwise *layer)                \
@@ -343,11 +304,13 @@ static void run(const struct ethosgen_windows *windows, const struct ethosgen_de
         all.scales = scales;                                                                   \
         all.copy = copy_function;                                                              \
         all.loop = loop_function;                                                              \
+        all.needs_padding = padding;                                                           \
         ethosgen_run_lines(output, input, &all, layer);                                        \
     }
 #define LAYERS(name, loop)                                                                     \
-    LAYER(name, ethosgen_spread, loop)                                                         \
-    LAYER(name##_copies, ethosgen_spread_copies, loop)
+    LAYER(name, ethosgen_spread, loop, 1)                                                      \
+    LAYER(name##_copies, ethosgen_spread_copies, loop, 1)
+#define WORDS(name, loop) LAYER(words_##name, ethosgen_spread_words, loop, 0)
 
 LAYERS(by_1, LOOP_OF(run_by_1))
 LAYERS(by_2, LOOP_OF(run_by_2))
@@ -356,3 +319,9 @@ LAYERS(by_8, LOOP_OF(run_by_8))
 LAYERS(short, LOOP_OF(run_short))
 LAYERS(two, LOOP_OF(run_two))
 LAYERS(any, LOOP_OF(run_any))
+
+WORDS(by_4, LOOP_OF(run_by_4))
+WORDS(by_8, LOOP_OF(run_by_8))
+WORDS(short, LOOP_OF(run_short))
+WORDS(two, LOOP_OF(run_two))
+WORDS(any, LOOP_OF(run_any))

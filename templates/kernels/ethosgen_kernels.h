@@ -161,6 +161,13 @@ ETHOSGEN_DEPTHWISE(short_copies);
 ETHOSGEN_DEPTHWISE(two_copies);
 ETHOSGEN_DEPTHWISE(any_copies);
 
+/* The same for layers with one output for each channel, and lines of 4 rows. `lines` is aligned to 4. */
+ETHOSGEN_DEPTHWISE(words_by_4);
+ETHOSGEN_DEPTHWISE(words_by_8);
+ETHOSGEN_DEPTHWISE(words_short);
+ETHOSGEN_DEPTHWISE(words_two);
+ETHOSGEN_DEPTHWISE(words_any);
+
 /* The same without lines: windows are one row inside the input. */
 void ethosgen_depthwise_in_place_s8(int8_t *output, const int8_t *input, const int8_t *weights,
                                     const int32_t *scales, const struct ethosgen_depthwise *layer);

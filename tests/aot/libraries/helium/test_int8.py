@@ -142,6 +142,23 @@ DEPTHWISE: dict[str, Build] = {
     ),
     "columns as lines": lambda n: n.depthwise(n.input((1, 12, 1, 12)), (5, 1), padding="VALID"),
     "columns as lines, strided": lambda n: n.depthwise(n.input((2, 17, 2, 8)), (5, 1), (2, 1)),
+    "one column, strided": lambda n: n.depthwise(n.input((2, 17, 1, 8)), (5, 1), (2, 1)),
+    "one column, far apart": lambda n: n.depthwise(n.input((1, 41, 1, 8)), (3, 1), (8, 1)),
+    "two outputs a channel, one column, strided": lambda n: n.depthwise(
+        n.input((2, 17, 1, 8)), (5, 1), (2, 1), multiplier=2
+    ),
+    "two outputs a channel, one column, far apart": lambda n: n.depthwise(
+        n.input((1, 41, 1, 8)), (3, 1), (8, 1), multiplier=2
+    ),
+    "two pixels at a time": lambda n: n.depthwise(n.input((2, 7, 6, 8))),
+    "two pixels at a time, strided": lambda n: n.depthwise(n.input((1, 7, 12, 8)), (3, 3), (2, 2)),
+    "words, three apart": lambda n: n.depthwise(n.input((1, 13, 13, 21)), (3, 3), (3, 3)),
+    "words, few channels": lambda n: n.depthwise(n.input((2, 6, 5, 5))),
+    "words, two rows": lambda n: n.depthwise(n.input((1, 7, 9, 34)), (2, 3)),
+    "words, one row": lambda n: n.depthwise(n.input((1, 8, 9, 18)), (1, 3), activation="RELU"),
+    "words, four rows": lambda n: n.depthwise(n.input((1, 10, 9, 16)), (4, 4)),
+    "words, two vectors": lambda n: n.depthwise(n.input((1, 10, 19, 18)), (3, 7)),
+    "words, many vectors": lambda n: n.depthwise(n.input((1, 10, 19, 18)), (3, 11)),
     "lines in phases": lambda n: n.depthwise(n.input((1, 11, 9, 8)), (3, 3), dilation=(2, 3)),
     "unusual shifts": lambda n: n.depthwise(n.input((1, 9, 7, 12), scale=1.0), scale=0.02),
     "unusual shifts, two outputs a channel": lambda n: n.depthwise(

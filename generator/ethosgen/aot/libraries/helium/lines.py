@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 
 from ethosgen.aot.libraries.helium.order import MATRIX_CHANNELS, MATRIX_DEPTH
 from ethosgen.aot.loops.window import Axis
-from ethosgen.values.multiples import pieces
+from ethosgen.values.multiples import pieces, rounded_up
 
 COPIED = 8
 """Channels that the kernel copies to their lines at a time, addressed by 16-bit offsets."""
+WORD = 4
+"""Rows of a column that the kernel copies together, 16 channels at a time."""
 MOST_BYTES = 65535 // COPIED
 LONGEST = 512
 """Bytes above which a line is cut."""
@@ -78,7 +80,13 @@ class Lines:
     def line_bytes(self) -> int:
         """The bytes of a line, including those that the last window reads beyond its taps."""
         last = (self.pixels - 1) * self.window_step + self.height - 1
-        return max(self.columns * self.height, last + self.vectors * MATRIX_DEPTH)
+        read = max(self.columns * self.height, last + self.vectors * MATRIX_DEPTH)
+        return rounded_up(read, WORD) if self.is_words else read
+
+    @property
+    def is_words(self) -> bool:
+        """Whether the columns are words, which the kernel writes at once."""
+        return self.height == WORD and self.copies == 1
 
     @property
     def block(self) -> int:
@@ -115,6 +123,8 @@ class Lines:
         return self.form if self.is_in_place else self._named("any")
 
     def _named(self, loop: str) -> str:
+        if self.is_words:
+            return f"words_{loop}"
         return f"{loop}_copies" if self.copies > 1 else loop
 
     @property
@@ -140,7 +150,7 @@ class Lines:
 
     @property
     def cycles(self) -> float:
-        """The estimate of a picture's instructions with Helium."""
+        """The estimate of a picture's cycles with Helium."""
         return self._in_place if self.is_in_place else self._by_lines
 
     @property
@@ -150,22 +160,28 @@ class Lines:
 
     @property
     def _by_lines(self) -> float:
-        groups, copies = (pieces(self.channels, size) for size in (MATRIX_CHANNELS, COPIED))
+        groups = pieces(self.channels, MATRIX_CHANNELS)
         blocks = pieces(self.channels, self.block)
         strips = pieces(self.across.target, self.shared)
-        filled = copies * (20 * strips + self.rows * (30 + 3.75 * self.columns))
-        run = groups * (90.0 * strips + 25 * self.across.target)
+        run = groups * (140.0 * strips + 22 * self.across.target)
         run += self.across.target * self.pixels * groups * self._window()
-        return self.pieces * (150 * blocks + 100 * blocks * strips + filled + run)
+        return self.pieces * (150 * blocks + 100 * blocks * strips + self._filled(strips) + run)
+
+    def _filled(self, strips: int) -> float:
+        """Return the cycles in which a piece's lines are filled."""
+        if self.is_words:
+            return strips * pieces(self.channels, MATRIX_DEPTH) * (90 + 40.5 * self.columns)
+        copied = self.rows * (40 + 10.5 * self.columns)
+        return pieces(self.channels, COPIED) * (20 * strips + copied)
 
     def _window(self) -> float:
-        """Return the instructions for a window of 4 channels."""
-        figures = {"any": 40 + 13.0 * self.vectors, "two": 37.0, "short": 25.0}
+        """Return the cycles of a window of 4 channels."""
+        figures = {"any": 50 + 19.0 * self.vectors, "two": 37.0, "short": 25.0}
         return figures.get(self._loop, 21.0)
 
 
 def cheapest_lines(vertical: Axis, horizontal: Axis, channels: int, copies: int) -> Lines | None:
-    """Return the lines with the fewest instructions, None if all of them are too long."""
+    """Return the lines with the fewest cycles, None if all of them are too long."""
     fitting = [
         lines
         for lines in _lines(vertical, horizontal, channels, copies)
@@ -177,8 +193,8 @@ def cheapest_lines(vertical: Axis, horizontal: Axis, channels: int, copies: int)
 def _lines(vertical: Axis, horizontal: Axis, channels: int, copies: int) -> Iterator[Lines]:
     for along, across, is_turned in ((horizontal, vertical, False), (vertical, horizontal, True)):
         taps = across.taps
-        can_share = taps > 1 and across.dilation == 1
-        for height in range(taps, 2 * taps if can_share else taps + 1):
+        most = max(2 * taps - 1, WORD) if across.dilation == 1 else taps
+        for height in range(taps, most + 1):
             yield Lines(channels, copies, along, across, height, is_turned)
     flat = flat_axes(vertical, horizontal)
     if flat is not None:

@@ -172,8 +172,8 @@ static ETHOSGEN_ASSEMBLY void copy_words(const struct words *words __attribute__
         "pop {r3-r11, pc}");
 }
 
-void ethosgen_spread_words(const struct ethosgen_piece *piece,
-                           const struct ethosgen_depthwise *layer)
+ETHOSGEN_RARE void ethosgen_spread_words(const struct ethosgen_piece *piece,
+                                         const struct ethosgen_depthwise *layer)
 {
     uint32_t above = (uintptr_t)piece->to % HEIGHT, rows = piece->rows < 0 ? 0 : (uint32_t)piece->rows;
     int are_two = piece->channels == HALF && piece->step == HALF && piece->columns % 2 == 0;
@@ -336,8 +336,9 @@ static inline void run_piece(int8_t *output, const int8_t *input, int32_t column
     }
 }
 
-void ethosgen_run_lines(int8_t *output, const int8_t *input, struct ethosgen_lines *lines,
-                        const struct ethosgen_depthwise *layer)
+ETHOSGEN_RARE void ethosgen_run_lines(int8_t *output, const int8_t *input,
+                                      struct ethosgen_lines *lines,
+                                      const struct ethosgen_depthwise *layer)
 {
     const struct ethosgen_axis *along = &layer->along;
     struct ethosgen_windows *windows = &lines->windows;

@@ -11,6 +11,9 @@
 
 #include "ethosgen_kernels.h"
 
+/* What runs seldom is compiled for size. */
+#define ETHOSGEN_RARE __attribute__((noinline, cold))
+
 #if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1)
 #define ETHOSGEN_MVE 1
 #include <arm_mve.h>
@@ -37,9 +40,6 @@
 #else
 #define ETHOSGEN_ASSEMBLY __attribute__((naked, noinline, noipa))
 #endif
-
-/* What runs seldom is compiled for size. */
-#define ETHOSGEN_RARE __attribute__((noinline, cold))
 
 /* `shift` is 0 or negative. The sign is added first to round negative halves away from zero. */
 static inline int32x4_t ethosgen_requantize_x4(int32x4_t sum, int32x4_t mantissa, int32x4_t shift)

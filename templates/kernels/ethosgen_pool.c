@@ -6,24 +6,67 @@
 #include "ethosgen_requantize.h"
 
 #if ETHOSGEN_MVE
+enum { LANES = 16 };
+
+/* A window's pixels: one loop is enough if they are in one row or one column. */
+struct pixels {
+    int32_t rows, columns;
+    int32_t row_step, step;
+};
+
+static inline struct pixels pixels_of(int32_t rows, int32_t columns, const struct ethosgen_pool *pool)
+{
+    if (columns == 1) {
+        return (struct pixels){1, rows, 0, pool->row_step};
+    }
+    return (struct pixels){rows, columns, pool->row_step, pool->channels};
+}
+
+/* Two whole vectors of each pixel. */
+static inline void maxima_of_two(int8_t *output, const int8_t *row, struct pixels of, int8x16_t low,
+                                 int8x16_t high)
+{
+    int8x16_t first = low, second = low;
+
+    for (; of.rows > 0; of.rows--, row += of.row_step) {
+        const int8_t *pixel = row;
+
+        for (int32_t x = of.columns; x > 0; x--, pixel += of.step) {
+            first = vmaxq_s8(first, vldrbq_s8(pixel));
+            second = vmaxq_s8(second, vldrbq_s8(pixel + LANES));
+        }
+    }
+    vstrbq_s8(output, vminq_s8(first, high));
+    vstrbq_s8(output + LANES, vminq_s8(second, high));
+}
+
+static inline void maxima_of_one(int8_t *output, const int8_t *row, struct pixels of, int8x16_t low,
+                                 int8x16_t high, mve_pred16_t inside)
+{
+    int8x16_t most = low;
+
+    for (; of.rows > 0; of.rows--, row += of.row_step) {
+        const int8_t *pixel = row;
+
+        for (int32_t x = of.columns; x > 0; x--, pixel += of.step) {
+            most = vmaxq_s8(most, vldrbq_z_s8(pixel, inside));
+        }
+    }
+    vstrbq_p_s8(output, vminq_s8(most, high), inside);
+}
+
 void ethosgen_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
                           const struct ethosgen_pool *pool)
 {
     int8x16_t low = vdupq_n_s8((int8_t)pool->low), high = vdupq_n_s8((int8_t)pool->high);
+    struct pixels of = pixels_of(rows, columns, pool);
+    int32_t left = pool->channels;
 
-    for (int32_t channel = 0; channel < pool->channels; channel += 16) {
-        mve_pred16_t inside = vctp8q((uint32_t)(pool->channels - channel));
-        const int8_t *row = input + channel;
-        int8x16_t most = low;
-
-        for (int32_t y = rows; y > 0; y--, row += pool->row_step) {
-            const int8_t *pixel = row;
-
-            for (int32_t x = columns; x > 0; x--, pixel += pool->channels) {
-                most = vmaxq_s8(most, vldrbq_z_s8(pixel, inside));
-            }
-        }
-        vstrbq_p_s8(output + channel, vminq_s8(most, high), inside);
+    for (; left >= 2 * LANES; left -= 2 * LANES, output += 2 * LANES, input += 2 * LANES) {
+        maxima_of_two(output, input, of, low, high);
+    }
+    for (; left > 0; left -= LANES, output += LANES, input += LANES) {
+        maxima_of_one(output, input, of, low, high, vctp8q((uint32_t)left));
     }
 }
 

@@ -168,7 +168,10 @@ ETHOSGEN_DEPTHWISE(words_short);
 ETHOSGEN_DEPTHWISE(words_two);
 ETHOSGEN_DEPTHWISE(words_any);
 
-/* The same without lines: windows are one row inside the input. */
+/*
+ * The same without lines: windows are one row inside the input. weights: for every 4 channels, for every
+ * tap, those of the 4, padded with zeros.
+ */
 void ethosgen_depthwise_in_place_s8(int8_t *output, const int8_t *input, const int8_t *weights,
                                     const int32_t *scales, const struct ethosgen_depthwise *layer);
 

@@ -223,6 +223,10 @@ OTHERS: dict[str, Build] = {
     "padding of long rows": lambda n: n.pad(n.input((3, 5, 29)), [(0, 0), (2, 1), (0, 0)]),
     "padding before": lambda n: n.pad(n.input((1, 4, 5, 6)), [(0, 0), (2, 0), (0, 0), (0, 0)]),
     "padding of batches": lambda n: n.pad(n.input((2, 19)), [(1, 1), (0, 1)]),
+    "maxima of many channels": lambda n: n.max_pool(
+        n.input((1, 7, 5, 70)), (3, 2), (2, 1), padding="SAME"
+    ),
+    "maxima of a column": lambda n: n.max_pool(n.input((1, 9, 3, 52)), (4, 1), (1, 1)),
     "maxima in bounds": lambda n: n.max_pool(n.input((1, 4, 4, 16)), (2, 2), activation="RELU6"),
 }
 INT16: dict[str, Build] = {

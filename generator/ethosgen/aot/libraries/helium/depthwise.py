@@ -106,5 +106,8 @@ def _constants(
         vectors=lines.vectors,
         output=shapes.output_of(layer),
     )
-    packs = order.depthwise_weights(weights, lines.height)
+    if lines.is_in_place:
+        packs = order.tap_weights(weights.reshape(lines.taps, -1))
+    else:
+        packs = order.depthwise_weights(weights, lines.height)
     return packs, order.matrix_scales(table), shape

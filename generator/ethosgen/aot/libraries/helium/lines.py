@@ -156,7 +156,7 @@ class Lines:
     @property
     def _in_place(self) -> float:
         groups = pieces(self.channels, MATRIX_CHANNELS)
-        return 120 + self.along.target * self.across.target * groups * (63 + 9.0 * self.taps)
+        return 120 + self.along.target * self.across.target * groups * (45 + 6.0 * self.taps)
 
     @property
     def _by_lines(self) -> float:

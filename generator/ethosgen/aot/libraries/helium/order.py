@@ -89,6 +89,12 @@ def depthwise_weights(weights: Array, height: int) -> Array:
     return matrix_weights(taps.reshape(-1, channels).T)
 
 
+def tap_weights(weights: Array) -> Array:
+    """Pack (taps, channels): for every 4 channels, for every tap, those of the 4."""
+    groups = padded(weights, MATRIX_CHANNELS, 1)
+    return groups.reshape(len(weights), -1, MATRIX_CHANNELS).transpose(1, 0, 2).ravel()
+
+
 def whole_groups(channels: int) -> list[int]:
     """Return the channels in groups of 4; the last 4 are one, so some may be there twice."""
     whole = channels - channels % MATRIX_CHANNELS

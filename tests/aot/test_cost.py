@@ -61,6 +61,22 @@ INT16: dict[str, tuple[Build, int]] = {
 """Operators of int16 with micro-kernels, and the instructions of a network with them."""
 
 
+ENDS = {("float32", "int8"): 262_168, ("int8", "float32"): 114_710, ("int16", "float32"): 98_326}
+"""Types of QUANTIZE or DEQUANTIZE, and the instructions for 32 x 32 x 16 elements."""
+
+
+@pytest.mark.parametrize("types", ENDS, ids="-".join)
+def test_conversions_at_the_ends_are_estimated(types: tuple[str, str]) -> None:
+    before, after = types
+    net = NetworkBuilder("cost", 1)
+    x = net.input((1, 32, 32, 16), before)
+    y = net.dequantize(x) if after == "float32" else net.quantize(x, after, 0.05, 0)
+    graph = parse_network(net.build(y), "cost").graph
+    estimate = cpu_cycles(graph.operators[0], graph)
+    assert estimate is not None
+    assert 0.7 < estimate / ENDS[types] < 1.4
+
+
 @pytest.mark.parametrize("name", INT16)
 def test_micro_kernels_of_int16_are_estimated(name: str) -> None:
     build, counted = INT16[name]

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from ethosgen.commands.profile_table import profile_lines
 from ethosgen.values.profile import Count, NpuOperation, ProgramStep, Unit, make_profile
+from ethosgen.values.time import InferenceCycles
 
 
 def test_the_table_adds_up() -> None:
@@ -60,6 +61,17 @@ def test_operators_in_subgraphs_are_rows_below_what_runs_them() -> None:
         "       5      ADD (y)           cpu  1,000      40    1.6%",
         "          outside of steps      cpu             10    0.4%",
         "          sum                                2,500  100.0%",
+    ]
+
+
+def test_cycles_by_the_cores_model_have_a_column() -> None:
+    steps = (ProgramStep("CONV_2D", "x", "cpu"),)
+    profile = make_profile(steps, Unit("instructions", 1.0), Count(10), [Count(900)], 0.0)
+    assert profile_lines(profile.with_cycles(InferenceCycles(1212, 12, (1200,))))[1:] == [
+        "    step  operators         on   instructions   share  cycles  NPU cycles",
+        "       1  CONV_2D (x)       cpu           900   98.9%   1,200",
+        "          outside of steps  cpu            10    1.1%      12",
+        "          sum                             910  100.0%   1,212",
     ]
 
 

@@ -20,6 +20,8 @@ INPUTS = Inputs(None, 2, 11)
 CLOCK_HZ = load_board("corstone300").cpu.clock_hz
 MOST_OF_CALLS = 0.01
 """The part of a small network's cycles that calls of the hook in each step may cost."""
+ROUNDED = 20
+"""The most by which the sum of the rounded cycles of steps, in another sample, may differ."""
 
 
 def verify(path: Path, npu: str | None = None) -> CpuTime:
@@ -30,11 +32,13 @@ def verify(path: Path, npu: str | None = None) -> CpuTime:
 
 
 def run_profiled(path: Path, folder: Path) -> CpuTime:
-    """Return the CPU's share as `ethosgen run --profile` has it."""
+    """Return the CPU's share as `ethosgen run --profile` has it; its steps add up to it."""
     flow.create_project(recipe(path, npu="none"), directory=folder, watch=Watch())
     flow.build_project(folder, profile=True, watch=Watch())
     report = flow.run_project(folder, flow.RunOptions(INPUTS, profile=True), watch=Watch())
     assert isinstance(report, Report) and report.cpu_time is not None
+    assert report.profile is not None and report.profile.cycles is not None
+    assert report.profile.cycles == pytest.approx(report.cpu_time.cycles, abs=ROUNDED)
     return report.cpu_time
 
 
@@ -44,7 +48,7 @@ def test_each_command_has_the_same_share(tmp_path: Path) -> None:
     path = image_net(tmp_path / "n.tflite")
     verified, profiled = verify(path, npu="none"), run_profiled(path, tmp_path / "project")
     reported = make_report(ReportRequest(recipe(path, npu="none"), inputs=INPUTS), Watch())
-    assert reported.costs.cpu_time == profiled
+    assert reported.costs.cpu_time == profiled and reported.costs.cpu_unit == "cycles"
     assert verified.cycles > 0 and verified.hz == CLOCK_HZ and verified.is_counted
     assert verified.source == profiled.source == source_of("cortex-m55")
     assert profiled.cycles == pytest.approx(verified.cycles, rel=MOST_OF_CALLS)

@@ -1,13 +1,16 @@
 """The report's figures agree with each other, and with what they come from."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
 
 from ethosgen.report.assembly import assemble
+from ethosgen.report.page import render_page
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.profile import Profile, StepCost
+from ethosgen.values.time import CpuTime
 from tests.support.needs import needs_models
 from tests.support.reports import CUT, DIGITS, observe, pmu_cycles, report_of
 from tests.support.small_models import SHARED_MODELS
@@ -133,3 +136,21 @@ def test_published_networks(name: str) -> None:
     report = report_of(path)
     assert report.costs.npu_cycles == pmu_cycles(path, "ethos-u55-128")
     assert sum(layer.share or 0 for layer in report.layers) == pytest.approx(1, abs=1e-4)
+
+
+def test_the_share_of_the_cpu_is_that_of_the_run() -> None:
+    time = CpuTime(810_910, 32_000_000, "LLVM's model of the Cortex-M55")
+    seen = observe(npu=NO_NPU)
+    report = assemble(replace(seen, report=replace(seen.report, cpu_time=time)))
+    assert report.as_json()["costs"]["cpu_time"] == time.as_json()
+    page = re.sub("<[^>]*>", "", render_page(report)).replace("&nbsp;", " ")
+    assert "CPU810,000cycles, 25 ms at 32 MHz; LLVM&#39;s model of the Cortex-M55" in page
+
+
+def test_cycles_of_the_model_replace_instructions() -> None:
+    seen = observe(npu=NO_NPU)
+    steps = tuple(StepCost(step, 500, 0, cycles=600) for step in seen.program.steps)
+    profile = Profile("instructions", steps, 7, 0.0, outside_cycles=9)
+    report = assemble(replace(seen, report=replace(seen.report, profile=profile)))
+    costs = report.costs
+    assert (costs.cpu_unit, costs.cpu, costs.cycles) == ("cycles", 600 * len(steps), costs.cpu)

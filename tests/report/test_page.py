@@ -68,7 +68,7 @@ def expected(value: float, style: str) -> str:
     if style == "percent":
         return f"{value * 100:.1f}%"
     if style == "ms":
-        return f"{value * 1000:,.3f}"
+        return format(float(f"{value * 1000:.2g}"), ",g")
     if style == "mhz":
         return format(value / 1_000_000, ",.6g")
     return format(value, ",d") if isinstance(value, int) else format(value, ",.4g")

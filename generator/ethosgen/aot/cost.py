@@ -123,6 +123,15 @@ def per_element(
     return cycles
 
 
+def from_float(each: float, other: Cycles) -> Cycles:
+    """Estimate a conversion of floats by the elements; `other` is for other types."""
+
+    def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+        return each if tensors[op.inputs[0]].dtype == "float32" else other(op, tensors)
+
+    return cycles
+
+
 def per_input_element(int8: float) -> Cycles:
     """Estimate a reduction by the elements of its input."""
     by_element = per_element(int8)

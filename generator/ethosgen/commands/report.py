@@ -22,9 +22,10 @@ from ethosgen.commands.options import (
     with_samples,
 )
 from ethosgen.commands.progress import Progress
-from ethosgen.report.content import NetworkReport
+from ethosgen.report.content import CostSummary, NetworkReport
 from ethosgen.values.grammar import counted
 from ethosgen.values.recipe import Recipe
+from ethosgen.values.time import duration
 
 if TYPE_CHECKING:
     from ethosgen.verdict.judgement import Criteria, Inputs
@@ -116,14 +117,18 @@ def _lines(content: NetworkReport, written: list[Path]) -> Iterator[str]:
     for path in written:
         yield f"{path}: {counted(path.stat().st_size, 'byte')}"
     costs = content.costs
-    time = "" if costs.seconds is None else ", " + f"{1e3 * costs.seconds:,.3f}" + " ms"
+    time = "" if costs.seconds is None else f", {duration(costs.seconds)}"
     unknown = f", {counted(costs.cpu_unknown, 'step')} unknown" if costs.cpu_unknown else ""
     yield f"  time      {costs.cycles:,} {costs.time_unit}{time}{unknown}"
     if costs.npu_cycles is not None:
         yield f"  NPU       {counted(costs.npu_cycles, 'cycle')}, estimated"
-    yield f"  CPU       {costs.cpu:,} {costs.cpu_unit}, {costs.cpu_kind}"
+    yield f"  CPU       {costs.cpu_time.text() if costs.cpu_time else _cpu(costs)}"
     yield f"  arena     {counted(costs.arena_bytes, 'byte')}"
     yield content.verdict.verdict
+
+
+def _cpu(costs: CostSummary) -> str:
+    return f"{costs.cpu:,} {costs.cpu_unit}, {costs.cpu_kind}"
 
 
 def _command(context: click.Context) -> str:

@@ -23,6 +23,8 @@ from ethosgen.values.time import InferenceCycles
 
 _LOOK = "board_ticks"
 _HOOK = "ethosgen_profile_step"
+_ENDS = 2
+"""The network calls the hook after its last step, and so does the application."""
 _MARKS = 2
 """An inference has a mark at its begin and one at its end."""
 _MEASURES = re.compile(
@@ -106,8 +108,9 @@ def inference_cycles(
             counting = not counting
         if counting:
             parts[-1] += _own_cycles(stretch.count, code, timer)
-    outside = parts[0] + (parts[-1] if len(parts) > 1 else 0.0)
-    return InferenceCycles(round(sum(parts)), round(outside), tuple(map(round, parts[1:-1])))
+    steps = parts[1:-_ENDS]
+    outside = sum(parts) - sum(steps)
+    return InferenceCycles(round(sum(parts)), round(outside), tuple(map(round, steps)))
 
 
 def _stretches(counts: Sequence[CodeCount], code: CodeText) -> Iterator[_Stretch]:

@@ -299,4 +299,7 @@ class NetworkReport:
 
     def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types."""
-        return dataclasses.asdict(self)
+        time = self.costs.cpu_time
+        answer = dataclasses.asdict(self)
+        answer["costs"]["cpu_time"] = time.as_json() if time else None
+        return answer

@@ -19,6 +19,7 @@ from ethosgen.report import charts, highlights
 from ethosgen.report.content import NetworkReport
 from ethosgen.report.sections import rendered_sections
 from ethosgen.values.grammar import counted
+from ethosgen.values.time import rounded
 
 GENERATOR = "ethosgen report"
 """The content of the page's meta element "generator"; only a page with it is replaced."""
@@ -48,13 +49,18 @@ class Shown:
 
 
 def shown_text(value: float | None, style: str) -> str:
-    """Return a number as the page shows it; styles are "number", "percent", "ms", "mhz"."""
+    """Return a number as the page shows it.
+
+    Styles are "number", "about" (two digits), "percent", "ms", "mhz".
+    """
     if value is None:
         return UNKNOWN
     if style == "percent":
         return f"{100 * value:.1f}%"
     if style == "ms":
-        return f"{1e3 * value:,.3f}"
+        return f"{rounded(1e3 * value):,g}"
+    if style == "about":
+        return f"{rounded(value):,.0f}"
     if style == "mhz":
         return f"{value / 1e6:,.6g}"
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.aot.arithmetic.table import byte_table
-from ethosgen.aot.cost import per_element
+from ethosgen.aot.cost import from_float, per_element
 from ethosgen.aot.operators import operator
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, call, int32, limited, number, pointwise, real
@@ -45,7 +45,10 @@ def _ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     return source, target
 
 
-@operator("QUANTIZE", dtypes=("int8", "uint8", "int16", "int32"), cycles=per_element(0.25))
+QUANTIZED = from_float(16.0, per_element(0.25))
+
+
+@operator("QUANTIZE", dtypes=("int8", "uint8", "int16", "int32"), cycles=QUANTIZED)
 def requantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Change type, scale and zero point (reference/requantize.h)."""
     source, target = _ends(op, tensors)
@@ -91,7 +94,7 @@ def quantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise([source], target, formula)
 
 
-@operator("DEQUANTIZE", dtypes=("int8", "uint8", "int16"))
+@operator("DEQUANTIZE", dtypes=("int8", "uint8", "int16"), cycles=per_element(7.0, moves=True))
 def dequantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute scale (q - zero point).
 

@@ -17,12 +17,18 @@ from tests.support.fork_server import shared_server, use_fork_server
 from tests.support.needs import NEEDS, STARTED, extra_of, unmet
 from tests.support.object_cache import use_object_cache
 from tests.support.passed import add_option, register
+from tests.support.reruns import hasten
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options of CI."""
     add_option(parser)
     parts.add_options(parser)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Hasten what comes between two tests; pytest-rerunfailures has connected by now."""
+    hasten(session.config)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -7,6 +7,10 @@ SHARED  := loadfile --no-loadscope-reorder
 SAMPLES ?= 360
 COUNT   ?= 100000
 
+# Without compiled files, each process of pytest rewrites all assertions and each child of a test
+# compiles what it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup environments extras browser demo check test test-all lint structure format bench exactness fuzz docs clean
 
@@ -17,7 +21,7 @@ setup:  ## install what is missing: compiler, QEMU, .venv with the command ethos
 	@tools/setup.sh
 
 environments: extras  ## install ONNX Runtime, PyTorch, TOSA's reference model, Arm Compute Library: 2 GB
-	@needs=$$($(BIN)/python -m tests.support.parts --needs $(OPTIONS)) && \
+	@needs=$$($(BIN)/python -m tests.support.choice --needs $(OPTIONS)) && \
 		$(MAKE) --no-print-directory --jobs 3 setup $$needs
 
 extras: setup  ## install the packages of all extras that .venv can hold
@@ -46,7 +50,7 @@ test: setup  ## run the quick tests, and a chosen part with compiler and QEMU: 5
 
 test-all: setup  ## run every test: before an issue is called resolved (JOBS=3)
 	@$(BIN)/pytest -n $(JOBS) --dist $(SHARED) $(OPTIONS)
-	@[ -n "$(OPTIONS)" ] || $(BIN)/python -m tests.support.parts
+	@[ -n "$(OPTIONS)" ] || $(BIN)/python -m tests.support.choice
 
 lint: setup  ## run ruff and mypy --strict
 	@$(BIN)/ruff check .

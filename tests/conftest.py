@@ -12,9 +12,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # each worker has one processor; 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from tests import ROOT
-from tests.support import parts
+from tests.support import choice
 from tests.support.fork_server import shared_server, use_fork_server
-from tests.support.needs import NEEDS, STARTED, extra_of, unmet
+from tests.support.modules import import_share, is_left_out, lacking
+from tests.support.needs import NEEDS, STARTED, unmet
 from tests.support.object_cache import use_object_cache
 from tests.support.passed import add_option, register
 from tests.support.reruns import hasten
@@ -23,7 +24,7 @@ from tests.support.reruns import hasten
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declare the options of CI."""
     add_option(parser)
-    parts.add_options(parser)
+    choice.add_options(parser)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -32,20 +33,26 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Collect without looking for garbage: what is imported stays, and is never looked at again."""
     gc.disable()
     try:
+        import_share(session.config)
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the files of which the options run nothing, before they are imported."""
+    return is_left_out(config, collection_path) or None
+
+
 @pytest.hookimpl(trylast=True)  # files and names that were asked for are chosen before
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Choose parts of the suite by the options."""
-    parts.choose(config, items)
+    choice.choose(config, items)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -64,12 +71,9 @@ class TestModule(pytest.Module):
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         """Import the file and return its tests."""
-        try:
-            return super().collect()
-        except self.CollectError as error:
-            if extra := extra_of(error.__cause__):
-                pytest.skip(extra, allow_module_level=True)
-            raise
+        if extra := lacking(self.path):
+            pytest.skip(extra, allow_module_level=True)
+        return super().collect()
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module:

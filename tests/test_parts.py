@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,21 +11,26 @@ import pytest
 
 from tests import ROOT
 from tests.support.changes import PYPROJECT, importers, requirements
+from tests.support.choice import (
+    EIGHTHS,
+    eighths_of_touched,
+    files,
+    is_chosen,
+    is_core,
+    is_everywhere,
+    is_touched,
+    needs_of,
+)
+from tests.support.modules import is_heavy
 from tests.support.parts import (
     ACL,
     BROWSER,
     EVERY_TIME,
     EVERYWHERE,
     PARTS,
-    QUARTERS,
     TORCH,
     TOSA,
     Part,
-    files,
-    is_chosen,
-    is_everywhere,
-    is_touched,
-    needs_of,
     part_of,
 )
 
@@ -36,7 +42,7 @@ NEEDS = {
 }
 """Marks of tests that need more than a light installation, a compiler and QEMU."""
 ALL = {part.name for part in PARTS}
-COMMITS = [f"{number:040x}" for number in range(QUARTERS)]
+COMMITS = [f"{number:040x}" for number in range(EIGHTHS)]
 FOLLOWING = {part.name for part in PARTS if not part.is_drawn}
 
 
@@ -136,6 +142,51 @@ def test_a_changed_line_of_pyproject_names_its_requirement() -> None:
     assert requirements(lines) == ["pyproject.toml: numpy"]
 
 
+WITHOUT_CORE = {"meshes", "pages", "quantization", "torch", "tosa"}
+"""Parts whose heavy tests need more than a light installation."""
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_make_test_runs_some_of_each_part(part: Part) -> None:
+    assert bool(part.core or part.is_drawn) == (part.name not in WITHOUT_CORE)
+    for name in part.core:
+        file, _, test = name.partition("::")
+        assert part_of(file) == part
+        assert f"def {test.partition('[')[0]}(" in (ROOT / file).read_text() or not test
+        assert is_core(part, f"{name}::test[1]" if not test else name, COMMITS[0])
+    assert not is_core(PARTS[0], "tests/accelerators/test_overlap.py::test_it", COMMITS[0])
+
+
+@pytest.mark.slow
+def test_the_parameters_of_core_tests_exist() -> None:
+    named = sorted(name for part in PARTS for name in part.core if "[" in name)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-qq"]
+    done = subprocess.run([*command, *named], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "is_all"),
+    [
+        ("pytestmark = needs_build\n", True),
+        ("import x\npytestmark = [\n    needs_extra('onnx'),\n    pytest.mark.slow,\n]\n", True),
+        ("pytestmark = needs_extra('sweep')\n", False),
+        ("@needs_qemu\ndef test_one() -> None: ...\n", False),
+    ],
+)
+def test_a_file_that_is_heavy_as_a_whole_is_known_before_it_is_imported(
+    text: str, is_all: bool
+) -> None:
+    assert is_heavy(text) == is_all
+
+
+@pytest.mark.parametrize(("touched", "eighths"), [(1, 8), (4, 8), (5, 6), (8, 4), (len(PARTS), 1)])
+def test_the_more_parts_a_change_touches_the_less_of_each_runs(touched: int, eighths: int) -> None:
+    changed = [part.tests[0] for part in sorted(PARTS, key=lambda part: part.is_drawn)[:touched]]
+    assert eighths_of_touched(changed) == eighths
+    assert eighths_of_touched(None) == EIGHTHS
+
+
 def test_tests_of_a_file_run_together_unless_their_part_is_drawn() -> None:
     changed = ["generator/ethosgen/values/network.py"]
     for part in PARTS:
@@ -162,17 +213,19 @@ def test_an_unknown_change_runs_everything() -> None:
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
-def test_a_quarter_of_each_part_runs_for_what_is_below_all(part: Part) -> None:
+def test_an_eighth_of_each_part_runs_for_what_is_below_all(part: Part) -> None:
     tests = [f"{part.tests[0]}test_{number}.py::test[{number}]" for number in range(100)]
-    for changed, is_run in (
-        (["generator/ethosgen/values/network.py"], True),
-        (["README.md"], part.is_drawn),
-        ([], part.is_drawn),
+    drawn = 2 if part.is_drawn else 0
+    for changed, eighths in (
+        (["generator/ethosgen/values/network.py"], drawn or 1),
+        (["README.md"], drawn),
+        ([], drawn),
     ):
         for test in tests:
-            quarters = sum(is_chosen(part, test, commit, changed) for commit in COMMITS)
-            assert quarters == is_run
-    assert all(is_chosen(part, test, COMMITS[0], [part.sources[0]]) for test in tests)
+            assert sum(is_chosen(part, test, commit, changed) for commit in COMMITS) == eighths
+    assert all(is_chosen(part, test, COMMITS[0], [part.tests[0]]) for test in tests)
     wide = [path for other in PARTS for path in other.tests]
     chosen = [sum(is_chosen(part, test, commit, wide) for commit in COMMITS) for test in tests]
-    assert {*chosen} == {QUARTERS if part.runs_whole else 1}, "for a change that touches most parts"
+    assert {*chosen} == {EIGHTHS if part.runs_whole else drawn or 1}, "for a wide change"
+    core = {test for test in tests if is_core(part, test, COMMITS[0])}
+    assert core <= {test for test in tests if is_chosen(part, test, COMMITS[0], [])}

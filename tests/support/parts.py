@@ -1,31 +1,19 @@
 """Parts of the suite: what `make test` leaves out, and what a change must run of it.
 
-`make test` runs the quick tests and, with a compiler and QEMU, whatever is in no part: `--core`.
-`make test-all` runs everything and notes the commit in .ci/tested. CI runs the parts whose sources
-have changed since that commit: `--changed`. Of parts that are drawn, as the corpus is,
-both run at least a quarter, which the commit chooses. A change of what is below all parts runs a
-quarter of the files of each, and so does a change that touches most of them: tests of a file share
-their costly fixtures.
+`make test` runs the quick tests and, with a compiler and QEMU, whatever is in no part, and of each
+part the tests that it names: `--core`. `make test-all` runs everything and notes the commit in
+.ci/tested. CI runs the parts whose sources have changed since that commit: `--changed`. Of parts
+that are drawn, as the corpus is, `make test` runs an eighth and CI at least a quarter, which the
+commit chooses. A change of what is below all parts runs an eighth of the files of each: tests of a
+file share their costly fixtures. The more parts a change touches, the fewer files of each run.
 """
 
-import sys
-import zlib
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
-import pytest
+from tests.support.changes import PYPROJECT
 
-from tests import ROOT
-from tests.support.changes import PYPROJECT, changes, git
-
-TESTED = ROOT / ".ci" / "tested"
-"""The commit at which every test passed."""
 HEAVY = {"slow", "compiler", "qemu", "browser", "environment", "acl"}
 """Markers; a test without them is quick, and runs always."""
-QUARTERS = 4
 TORCH, TOSA, ACL, BROWSER = "environment-torch", "environment-tosa", "library-acl", "browser"
 
 
@@ -33,15 +21,17 @@ TORCH, TOSA, ACL, BROWSER = "environment-torch", "environment-tosa", "library-ac
 class Part:
     """Heavy tests, and the sources whose change may break them: paths from the root, or starts.
 
-    Of a part that is drawn, a quarter of the tests runs if its own sources have not changed; of the
-    others, a quarter of the files after a change below all parts, or of most of them. A part that
-    `runs_whole` runs in full whenever they have, however wide the change is. `needs` are
-    the targets of make that install what its tests need.
+    `core` are the files and tests, with or without parameters, that `make test` runs. Of a part
+    that is drawn, a quarter of the tests runs if its own sources have not changed; of the others,
+    an eighth of the files after a change below all parts. A part that `runs_whole` runs in full
+    whenever they have, however wide the change is. `needs` are the targets of make that install
+    what its tests need.
     """
 
     name: str
     tests: tuple[str, ...]
     sources: tuple[str, ...]
+    core: tuple[str, ...] = ()
     is_drawn: bool = False
     runs_whole: bool = False
     needs: tuple[str, ...] = ()
@@ -55,15 +45,16 @@ EVERYWHERE = (
     "tests/support/apart.py",
     "tests/support/fork_server.py",
     "tests/support/forks.py",
+    "tests/support/modules.py",
     "tests/support/needs.py",
     "tests/support/object_cache.py",
+    "tests/support/reruns.py",
 )
-"""Sources that all parts have below them: their change runs a quarter of each part."""
+"""Sources that all parts have below them: their change runs an eighth of each part."""
 REQUIREMENTS = f"{PYPROJECT}: "
 """What comes before a requirement that has changed; it runs every part that is not drawn."""
 EVERY_TIME = (
-    *(f"{_GENERATOR}{room}" for room in "api cycles flow oracle platforms project samples".split()),
-    *(f"{_GENERATOR}{room}" for room in "targets toml toolchain verdict".split()),
+    *(f"{_GENERATOR}{room}" for room in "platforms samples toml".split()),
     *(f"{_GENERATOR}{name}.py" for name in "__init__ __main__ cli plugins relax version".split()),
     f"{_GENERATOR}py.typed",
     *(".ci", ".pre-commit-config.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile"),
@@ -90,6 +81,10 @@ PARTS = (
             *("accelerators/", "templates/accelerator/", "templates/device/", "tools/acl.sh"),
             *_of("backend/wrapped/", "device/"),
         ),
+        core=(
+            "tests/backend/wrapped/test_conv.py::test_a_chain_is_one_exact_call",
+            "tests/commands/test_accelerators.py::test_a_new_accelerator_passes_its_check",
+        ),
         needs=(ACL,),
     ),
     Part(
@@ -109,16 +104,31 @@ PARTS = (
             "tests/flow/test_firmware_graphs.py",
         ),
         (*_of("aot/", "cycles/"), "templates/kernels/", "bench/"),
+        core=(
+            "tests/aot/libraries/dsp/test_int8.py::test_a_cortex_m4_and_m7_equal_tflite_micro",
+            "tests/aot/libraries/helium/test_int8.py::test_helium_equals_tflite_micro[products]",
+            "tests/aot/libraries/helium/test_int8.py::test_helium_equals_tflite_micro[turned]",
+            "tests/aot/libraries/test_thumb.py::test_a_cortex_m0_and_m3_equal_tflite_micro[mps2-an385]",
+            "tests/cycles/test_counting.py::test_known_code_is_counted",
+        ),
     ),
     Part(
         "applications",
         ("tests/applications/", "tests/commands/test_serve.py", "tests/suites/test_mlperf.py"),
         (*_of("applications/", "targets/commands.py", "targets/terminal.py"), "templates/apps/"),
+        core=(
+            "tests/applications/test_image.py::test_every_frame_follows_from_the_oracles_outputs",
+            "tests/applications/test_turns.py::test_each_round_has_both_networks_right_answers",
+        ),
     ),
     Part(
         "boards",
         ("tests/board/", "tests/project/test_ci.py"),
         ("boards/", *_of("board/", "project/"), "templates/"),
+        core=(
+            "tests/board/test_board_projects.py::test_cores_without_floating_point",
+            "tests/board/test_memory_modes.py::test_firmware_of_each_mode_is_exact",
+        ),
     ),
     Part(
         "compilers",
@@ -128,6 +138,7 @@ PARTS = (
             "tests/toolchain/test_csolution.py",
         ),
         (*_of("aot/code/", "project/", "toolchain/"), "templates/"),
+        core=("tests/project/test_build_systems.py::test_cmake_builds_it_each_way",),
     ),
     Part(
         "tosa",
@@ -164,6 +175,9 @@ PARTS = (
             "tests/suites/test_onnx_nodes.py",
         ),
         (*_of("aot/", "frontend/onnx/", "frontend/relax/"), "generator/ethosgen_relax/"),
+        core=(
+            "tests/relax/test_partition.py::test_it_computes_within_a_step_of_the_module_before",
+        ),
     ),
     Part(
         "torch",
@@ -177,22 +191,33 @@ PARTS = (
         _of("frontend/", "quantization/"),
         needs=(TORCH,),
     ),
-    Part("hosts", ("tests/host/",), (*_of("host/", "targets/"), "generator/ethosgen_sweep/")),
+    Part(
+        "hosts",
+        ("tests/host/",),
+        (*_of("host/", "targets/"), "generator/ethosgen_sweep/"),
+        core=("tests/host/test_termination.py::test_verify_leaves_no_temporary_folder[15]",),
+    ),
     Part(
         "fvps",
         ("tests/fvp/test_on_qemu.py", "tests/suites/test_executorch.py"),
         (*_of("backend/", "board/", "targets/"), "generator/ethosgen_fvp/"),
+        core=("tests/fvp/test_on_qemu.py::test_a_firmware_ends_by_semihosting",),
     ),
     Part("meshes", ("tests/place/",), (*_of("stages/"), "generator/ethosgen_place/")),
     Part(
         "studies",
         ("tests/studies/", "tests/sweep/", "tests/flow/test_profiling.py"),
         (*_of("aot/", "metrics.py", "studies/"), "generator/ethosgen_sweep/"),
+        core=(
+            "tests/flow/test_profiling.py::test_the_steps_are_the_whole",
+            "tests/studies/test_accuracy.py::test_qemu_agrees_sample_by_sample",
+        ),
     ),
     Part(
         "systems",
         ("tests/stages/",),
         (*_of("stages/", "systems/", "targets/"), "templates/element/"),
+        core=("tests/stages/test_pipelines.py::test_three_elements_equal_the_oracle",),
     ),
     Part(
         "targets",
@@ -227,6 +252,7 @@ PARTS = (
         "distribution",
         ("tests/test_distribution.py",),
         (*_of("project/"), "demo/", PYPROJECT),
+        core=("tests/test_distribution.py::test_the_wheel_has_all_that_commands_read",),
     ),
     Part(
         "pages",
@@ -247,134 +273,65 @@ PARTS = (
         ),
         needs=(BROWSER,),
     ),
+    Part(
+        "operators",
+        ("tests/aot/",),
+        (*_of("aot/", "frontend/tflite/", "oracle/"), "templates/common/"),
+        core=(
+            "tests/aot/test_compiler.py::test_the_c_compiles_for_the_board_without_a_warning",
+            "tests/aot/test_control.py::test_layers_around_it_run_on_the_npu",
+            "tests/aot/test_mixed.py::test_mixed",
+            "tests/aot/test_operators.py::test_c_equals_tflite_micro",
+            "tests/aot/test_streams.py::test_an_inference_ends_where_a_circular_buffer_waits",
+            "tests/aot/test_structs.py::test_the_compiler_sees_the_bytes_of_every_struct",
+        ),
+    ),
+    Part(
+        "accelerated",
+        ("tests/backend/",),
+        (*_of("backend/", "frontend/tflite/", "oracle/"), "templates/ethosu/"),
+        core=(
+            "tests/backend/ethosu/offload/test_io_styles.py::test_both_styles_are_exact",
+            "tests/backend/ethosu/offload/test_refusal.py::test_what_is_refused_stays_and_the_rest_compiles",
+            "tests/backend/ethosu/simulator/test_npu_models.py::test_a_public_network_is_exact[kws_dscnn_int8]",
+            "tests/backend/ethosu/simulator/test_npu_networks.py::test_a_network_is_exact",
+            "tests/backend/test_backend.py",
+        ),
+    ),
+    Part(
+        "flow",
+        ("tests/api/", "tests/commands/", "tests/flow/", "tests/verdict/"),
+        _of("api/", "commands/", "flow/", "oracle/", "platforms/", "samples/", "verdict/"),
+        core=(
+            "tests/api/test_runs.py::test_verify_runs_one_network_or_several",
+            "tests/commands/test_cli.py",
+            "tests/flow/test_flow.py::test_a_project_in_three_commands",
+            "tests/flow/test_flow.py::test_firmware_equals_tflm",
+            "tests/flow/test_flow.py::test_simulate_equals_tflm_on_every_npu",
+            "tests/flow/test_several_networks.py::test_one_of_two_is_generated_again",
+            "tests/verdict/test_bisection.py",
+            "tests/verdict/test_cpu_only.py::test_a_project_does_not_win_or_lose_its_npu",
+        ),
+    ),
+    Part(
+        "builds",
+        ("tests/project/", "tests/toolchain/"),
+        (*_of("board/", "platforms/", "project/", "toolchain/"), "boards/", "templates/"),
+        core=(
+            "tests/project/test_library.py::test_every_board_yields_a_library_that_compiles",
+            "tests/project/test_linking.py::test_two_libraries_in_one_build_share_the_driver",
+            "tests/project/test_snippets.py",
+            "tests/project/test_trustzone.py",
+            "tests/project/test_weights.py",
+            "tests/toolchain/test_freshness.py::test_a_changed_source_is_neither_run_nor_flashed",
+            "tests/toolchain/test_toolchain.py::test_a_missing_function_is_named",
+            "tests/toolchain/test_toolchain.py::test_a_memory_too_small_for_the_code",
+            "tests/toolchain/test_toolchain.py::test_it_builds_without_a_warning_and_within_its_limits[qemu-IoStyle.CALLER-ethos-u55-128]",
+        ),
+    ),
 )
 
 
 def part_of(path: str) -> Part | None:
     """Return the part that has a file of tests, None if `make test` runs all of it."""
     return next((part for part in PARTS if path.startswith(part.tests)), None)
-
-
-def is_touched(part: Part, changed: Sequence[str] | None) -> bool:
-    """Return whether changed files may break a part; None stands for an unknown change."""
-    starts = (*part.sources, *part.tests, *(() if part.is_drawn else (REQUIREMENTS,)))
-    return changed is None or any(path.startswith(starts) for path in changed)
-
-
-def is_everywhere(changed: Sequence[str] | None) -> bool:
-    """Return whether changed files are below all parts."""
-    return changed is None or any(path.startswith(EVERYWHERE) for path in changed)
-
-
-def is_wide(changed: Sequence[str] | None) -> bool:
-    """Return whether changed files touch more than half of the parts, as a renamed class may."""
-    return changed is not None and sum(is_touched(part, changed) for part in PARTS) > len(PARTS) / 2
-
-
-def is_in_quarter(part: Part, test: str, commit: str) -> bool:
-    """Return whether a test, or the file of tests, is in the quarter that a commit chooses."""
-    drawn = test if part.is_drawn else test.partition("::")[0]
-    return zlib.crc32(drawn.encode()) % QUARTERS == int(commit or "0", 16) % QUARTERS
-
-
-def quarters_of(part: Part, changed: Sequence[str] | None) -> int:
-    """Return how many quarters of a part's heavy tests run after a change: all, one or none."""
-    if is_touched(part, changed):
-        return QUARTERS if part.runs_whole or not is_wide(changed) else 1
-    return int(part.is_drawn or is_everywhere(changed))
-
-
-def is_chosen(part: Part, test: str, commit: str, changed: Sequence[str] | None) -> bool:
-    """Return whether a heavy test runs after a change."""
-    return _runs(part, quarters_of(part, changed), test, commit)
-
-
-def _runs(part: Part, quarters: int, test: str, commit: str) -> bool:
-    return quarters == QUARTERS or (quarters > 0 and is_in_quarter(part, test, commit))
-
-
-def add_options(parser: pytest.Parser) -> None:
-    """Declare the options."""
-    parser.addoption("--core", action="store_true", help="leave out the heavy tests of all parts")
-    parser.addoption(
-        "--changed",
-        action="store_true",
-        help=f"leave out the parts that no change since {TESTED.relative_to(ROOT)} touches",
-    )
-
-
-def choose(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what the options say, and put the costly files first.
-
-    The processes take files in this order, so none is left with a costly one at the end.
-    """
-    if config.getoption("--core") or config.getoption("--changed"):
-        left_out = {item for item in items if not _is_chosen(config, item)}
-        items[:] = [item for item in items if item not in left_out]
-        config.hook.pytest_deselected(items=[*left_out])
-    heavy = Counter(item.path for item in items if _is_heavy(item))
-    items.sort(key=lambda item: -heavy[item.path])
-
-
-def _is_heavy(item: pytest.Item) -> bool:
-    return any(marker.name in HEAVY for marker in item.iter_markers())
-
-
-def _is_chosen(config: pytest.Config, item: pytest.Item) -> bool:
-    part = part_of(item.path.relative_to(ROOT).as_posix()) if _is_heavy(item) else None
-    is_after = bool(config.getoption("--changed"))
-    return part is None or _runs(part, _quarters(part, is_after), item.nodeid, _commit())
-
-
-@cache
-def _quarters(part: Part, is_after: bool) -> int:
-    """Return the quarters that run, after the change or without one."""
-    return quarters_of(part, _changes() if is_after else ())
-
-
-@cache
-def _commit() -> str:
-    """Return the checked-out commit, "" without git."""
-    return (git("rev-parse", "HEAD") or "").strip()
-
-
-@cache
-def _changes() -> tuple[str, ...] | None:
-    """Return the paths that differ from the last tested commit, None if it is unknown."""
-    tested = TESTED.read_text().strip() if TESTED.is_file() else ""
-    return changes(tested) if tested else None
-
-
-def note_tested() -> None:
-    """Write the commit where everything passed; an edited tree has none."""
-    if git("status", "--porcelain", "--untracked-files=no") == "":
-        Path(TESTED).write_text(f"{_commit()}\n")
-        print(f"commit {TESTED.relative_to(ROOT)}: everything passed at {_commit()[:12]}")
-
-
-def needs_of(changed: Sequence[str] | None, commit: str) -> list[str]:
-    """Return the targets of make that install what the tests that a change runs need."""
-    parts = [part for part in PARTS if part.needs and quarters_of(part, changed)]
-    running = [
-        part
-        for part in parts
-        if any(is_chosen(part, file, commit, changed) for file in files(part))
-    ]
-    return sorted({need for part in running for need in part.needs})
-
-
-def files(part: Part) -> list[str]:
-    """Return the files of a part's tests, from the root."""
-    paths = [
-        path
-        for start in map(ROOT.joinpath, part.tests)
-        for path in (start.rglob("test_*.py") if start.is_dir() else [start])
-    ]
-    return [path.relative_to(ROOT).as_posix() for path in paths]
-
-
-if __name__ == "__main__":
-    if "--needs" in sys.argv:
-        print(*needs_of(_changes() if "--changed" in sys.argv else None, _commit()))
-    else:
-        note_tested()

@@ -56,21 +56,21 @@ struct pairs {
     int8_t *output;
     int32_t output_step;
     int32_t advance; /* bytes from the end of a row to the next but one */
+    const int8_t *end; /* of the first row behind the pairs */
     uint32_t inside; /* predicate: the channels that there are */
     int32_t bias[BLOCK];
 };
 
-_Static_assert(offsetof(struct pairs, output) == 8 && offsetof(struct pairs, bias) == 24,
+_Static_assert(offsetof(struct pairs, output) == 8 && offsetof(struct pairs, bias) == 28,
                "the assembly knows these places");
 
 /*
- * Compute `count` pairs of rows for 4 channels. All even registers hold sums, so the loops have no
- * hardware support, and the inner one does two vectors at a time. Not inline, since it needs almost
- * all registers.
+ * Compute pairs of rows for 4 channels. All even registers hold sums, so the loops have no hardware
+ * support, and the inner one does two vectors at a time. Not inline, since it needs all registers
+ * but the frame pointer.
  */
 static __attribute__((noinline)) void multiply_pairs(const int8_t *row, int32_t step,
                                                      const int32_t *scales, struct pairs *pairs,
-                                                     int32_t count,
                                                      const struct ethosgen_output *to)
 {
     int32x4_t mantissa = vldrwq_s32(scales + BLOCK), shift = vldrwq_s32(scales + 2 * BLOCK);
@@ -80,7 +80,7 @@ static __attribute__((noinline)) void multiply_pairs(const int8_t *row, int32_t 
     register int32_t sum4 __asm("r8"), sum5 __asm("r10"), sum6 __asm("r12"), sum7 __asm("lr");
     int32_t more;
 
-    __asm volatile("ldr %[weights], [%[pairs], #20]\n\t"
+    __asm volatile("ldr %[weights], [%[pairs], #24]\n\t"
                    "vmsr p0, %[weights]\n"
                    "1:\n\t"
                    "ldrd %[weights], %[more], [%[pairs]]\n\t"
@@ -98,13 +98,13 @@ static __attribute__((noinline)) void multiply_pairs(const int8_t *row, int32_t 
                    "4:\n\t"
                    "vmov q0[2], q0[0], %[sum0], %[sum2]\n\t"
                    "vmov q0[3], q0[1], %[sum1], %[sum3]\n\t"
-                   "vldrw.32 q2, [%[pairs], #24]\n\t"
+                   "vldrw.32 q2, [%[pairs], #28]\n\t"
                    "vmov q1[2], q1[0], %[sum4], %[sum6]\n\t"
                    "vmov q1[3], q1[1], %[sum5], %[sum7]\n\t"
                    "vadd.i32 q0, q0, q2\n\t"
                    "ldrd %[sum0], %[sum2], [%[pairs], #8]\n\t"
                    "vadd.i32 q1, q1, q2\n\t"
-                   "ldr %[sum4], [%[pairs], #16]\n\t"
+                   "ldrd %[sum4], %[sum6], [%[pairs], #16]\n\t"
                    "vmulh.s32 q0, q0, %q[mantissa]\n\t"
                    "vmulh.s32 q1, q1, %q[mantissa]\n\t"
                    "vrshl.s32 q0, q0, %q[shift]\n\t"
@@ -122,13 +122,12 @@ static __attribute__((noinline)) void multiply_pairs(const int8_t *row, int32_t 
                    "str %[sum0], [%[pairs], #8]\n\t"
                    "add %[row0], %[sum4]\n\t"
                    "add %[row1], %[sum4]\n\t"
-                   "subs %[count], #1\n\t"
+                   "cmp %[row0], %[sum6]\n\t"
                    "bne 1b"
                    : [row0] "+r"(row0), [row1] "+r"(row1), [weights] "=&l"(weights),
-                     [more] "=&l"(more), [count] "+r"(count), [sum0] "=&r"(sum0),
-                     [sum1] "=&r"(sum1), [sum2] "=&r"(sum2), [sum3] "=&r"(sum3),
-                     [sum4] "=&r"(sum4), [sum5] "=&r"(sum5), [sum6] "=&r"(sum6),
-                     [sum7] "=&r"(sum7)
+                     [more] "=&l"(more), [sum0] "=&r"(sum0), [sum1] "=&r"(sum1), [sum2] "=&r"(sum2),
+                     [sum3] "=&r"(sum3), [sum4] "=&r"(sum4), [sum5] "=&r"(sum5),
+                     [sum6] "=&r"(sum6), [sum7] "=&r"(sum7)
                    : [pairs] "r"(pairs), [mantissa] "w"(mantissa), [shift] "w"(shift),
                      [low] "w"(low), [high] "w"(high)
                    : "q0", "q1", "q2", "q3", "cc", "memory" ETHOSGEN_P0);
@@ -155,13 +154,14 @@ void ethosgen_rows_s16(const struct ethosgen_rows *rows, const int8_t *weights,
         .more = row_bytes / VECTOR_BYTES - 1,
         .output_step = rows->output_step,
         .advance = 2 * rows->step - row_bytes,
+        .end = rows->first + count * rows->step,
     };
 
     for (int32_t channel = 0; channel < matrix->channels && count > 0; channel += BLOCK) {
         pairs.inside = vctp32q((uint32_t)(matrix->channels - channel));
         pairs.output = rows->output + channel * (int32_t)sizeof(int16_t);
         vstrwq_s32(pairs.bias, vldrwq_s32(block_scales));
-        multiply_pairs(rows->first, rows->step, block_scales, &pairs, count / 2, &matrix->output);
+        multiply_pairs(rows->first, rows->step, block_scales, &pairs, &matrix->output);
         pairs.weights += block_bytes;
         block_scales += SCALES;
     }

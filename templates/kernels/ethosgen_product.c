@@ -32,22 +32,23 @@ struct block {
     int32_t advance; /* bytes from the last vector of a row to the next row */
     int32_t output_step;
     int32_t zero_point;
+    const int32_t *end; /* of the rows' terms */
     uint32_t inside; /* predicate: the columns that there are */
 };
 
 /*
  * Multiply all rows by 4 columns: 64 products in 10 instructions. Not inline, since it needs all
- * registers.
+ * registers but the frame pointer.
  */
 static __attribute__((noinline)) void multiply_rows(int8_t *output, const int8_t *row,
-                                                    const int32_t *terms, int32_t count,
+                                                    const int32_t *terms,
                                                     const struct block *block, int32x4_t mantissa,
                                                     int32x4_t shift)
 {
     const int8_t *column0, *column1, *column2, *column3;
     int32_t sum0, sum1, sum2, sum3;
 
-    __asm volatile("ldr %[sum0], [%[block], #48]\n\t"
+    __asm volatile("ldr %[sum0], [%[block], #52]\n\t"
                    "vmsr p0, %[sum0]\n"
                    "1:\n\t"
                    "ldr %[column0], [%[block], #32]\n\t"
@@ -73,7 +74,7 @@ static __attribute__((noinline)) void multiply_rows(int8_t *output, const int8_t
                    "vadd.i32 q0, q0, %[sum0]\n\t"
                    "ldrd %[sum1], %[sum2], [%[block], #36]\n\t"
                    "vqrdmulh.s32 q0, q0, %q[mantissa]\n\t"
-                   "ldr %[sum0], [%[block], #44]\n\t"
+                   "ldrd %[sum0], %[column0], [%[block], #44]\n\t"
                    "vand q1, q0, %q[shift]\n\t"
                    "vshr.s32 q1, q1, #31\n\t"
                    "vadd.i32 q0, q0, q1\n\t"
@@ -85,10 +86,10 @@ static __attribute__((noinline)) void multiply_rows(int8_t *output, const int8_t
                    "vpst\n\t"
                    "vstrbt.32 q0, [%[output]]\n\t"
                    "add %[output], %[sum2]\n\t"
-                   "subs %[count], #1\n\t"
+                   "cmp %[terms], %[column0]\n\t"
                    "bne 1b"
                    : [output] "+r"(output), [row] "+r"(row), [terms] "+r"(terms),
-                     [count] "+r"(count), [column0] "=&r"(column0), [column1] "=&r"(column1),
+                     [column0] "=&r"(column0), [column1] "=&r"(column1),
                      [column2] "=&r"(column2), [column3] "=&r"(column3), [sum0] "=&Te"(sum0),
                      [sum1] "=&Te"(sum1), [sum2] "=&Te"(sum2), [sum3] "=&Te"(sum3)
                    : [block] "r"(block), [mantissa] "w"(mantissa), [shift] "w"(shift)
@@ -126,6 +127,7 @@ void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *secon
         .advance = depth - (depth + LANES - 1) / LANES * LANES,
         .output_step = product->columns,
         .zero_point = product->output.zero_point,
+        .end = terms + product->rows,
     };
 
     for (int32_t row = 0; row < product->rows; row++) {
@@ -146,8 +148,8 @@ void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *secon
             block.bias[i] = constant - product->first_zero_point * total(values, depth);
         }
         block.inside = vctp32q((uint32_t)there);
-        multiply_rows(output + column, rows, terms, product->rows, &block,
-                      vdupq_n_s32(product->mantissa), vdupq_n_s32(product->shift));
+        multiply_rows(output + column, rows, terms, &block, vdupq_n_s32(product->mantissa),
+                      vdupq_n_s32(product->shift));
     }
 }
 

@@ -41,8 +41,8 @@ static int16_t narrow(int64_t total, int32_t shift)
 #define PLACES                                 \
     "ldr.w r0, [r2], #4\n\t"                   \
     "ldrd r12, lr, [r1], #8\n\t"               \
-    "sxtb16.w r3, r0\n\t"                      \
-    "sxtb16.w r0, r0, ror #8\n\t"              \
+    "sxtb16 r3, r0\n\t"                        \
+    "sxtb16 r0, r0, ror #8\n\t"                \
     "smlad r4, r12, r3, r4\n\t"                \
     "smlad r5, r12, r0, r5\n\t"                \
     "smlad r6, lr, r3, r6\n\t"                 \

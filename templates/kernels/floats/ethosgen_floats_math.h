@@ -16,6 +16,8 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=off", "no-fast-math", "no-single-precision-constant")
 #pragma GCC optimize("no-tree-vectorize", "no-tree-slp-vectorize")
+/* Builds with frame pointers leave one register too few to some of the assembly. */
+#pragma GCC optimize("omit-frame-pointer")
 #else
 #ifdef __FAST_MATH__
 #error "compile this file with -fno-fast-math: its results would differ"

@@ -5,6 +5,9 @@
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
 
+/* ISO C demands strings of 4095 characters only; what compiles this assembly takes more. */
+#pragma GCC diagnostic ignored "-Woverlength-strings"
+
 /* Two products of a row with 4 channels, whose weights are in s16 to s23. */
 #define TWO_OF_FOUR(row, a, b, c, d)      \
     "vldmia %[" row "]!, {s24, s25}\n\t"  \

@@ -19,7 +19,7 @@
 #include <arm_mve.h>
 
 #if defined(__GNUC__) && !defined(__OPTIMIZE__)
-#error "compile this file with -O2 -fomit-frame-pointer: its assembly needs the registers"
+#error "compile this file with -O2: its assembly needs the registers"
 #endif
 
 /* GCC's builds with frame pointers leave one register too few to some of the assembly. */

@@ -2,7 +2,6 @@
 
 import subprocess
 from dataclasses import fields
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, get_args, get_type_hints
 
@@ -16,8 +15,8 @@ from ethosgen.aot.tir.structs import (
     structs_of,
     with_declarations,
 )
-from ethosgen.host.resources import template_folder
 from ethosgen.values.errors import InternalError
+from tests.support.kernel_files import headers
 from tests.support.needs import needs_gcc
 
 
@@ -40,13 +39,6 @@ class Outer(Struct, name="toy_outer"):
 
 
 INNER = Inner(low=-3, high=4)
-SHAPES = (
-    "framework.core",
-    "helium.shapes",
-    "dsp.shapes",
-    "thumb.shapes",
-    "floats.shapes",
-)
 DECLARED = """\
 /*
  * A whole.
@@ -104,17 +96,12 @@ def _numbered(declared: type[Struct], start: int = 1) -> Struct:
 
 @needs_gcc
 def test_the_compiler_sees_the_bytes_of_every_struct(tmp_path: Path) -> None:
-    for module in SHAPES:
-        import_module(f"ethosgen.aot.libraries.{module}")
-    headers = [
-        (header, with_declarations(header.read_text()))
-        for header in sorted(template_folder("kernels").rglob("*.h"))
-    ]
-    for header, text in headers:
-        (tmp_path / header.name).write_text(text)
+    files = headers()
+    for header, text in files.items():
+        (tmp_path / header).write_text(text)
     ours = [declared for name, declared in Struct.declared.items() if name.startswith("ethosgen_")]
     assert len(ours) > 40
-    everything = "".join(text for _, text in headers)
+    everything = "".join(files.values())
     assert all(everything.count(f"\nstruct {declared.c_name} {{") == 1 for declared in ours)
     arrays = {f"v{n}": structs_of([_numbered(declared)] * 2) for n, declared in enumerate(ours)}
     lines = ["#include <stdio.h>"]

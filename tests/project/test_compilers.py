@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,15 @@ from ethosgen.flow.attachment import attach_firmware
 from ethosgen.host.tools import GCC
 from ethosgen.platforms import LIBRARY_ONLY
 from ethosgen.project.rendering import KERNEL_OPTIONS
+from ethosgen.toolchain.baremetal import build
+from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
+from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
+from tests.support.kernel_files import write_kernels
 from tests.support.needs import needs_qemu
 from tests.support.small_models import image_net
 from tests.targets.attach.firmwares import (
@@ -40,15 +46,15 @@ COMPILERS = [
 ]
 
 
-def compiler(name: str) -> list[str]:
-    """Return the command of a compiler for the core; Clang uses the headers of GCC's newlib."""
+def compiler(name: str, core: Sequence[str] = CORE) -> list[str]:
+    """Return the command of a compiler for a core; Clang uses the headers of GCC's newlib."""
     if name == "gcc":
-        return [str(GCC.find()), *CORE]
+        return [str(GCC.find()), *core]
     query = [str(GCC.find()), "-xc", "-E", "-v", "/dev/null"]
     said = subprocess.run(query, capture_output=True, text=True, check=True).stderr
     listed = said.partition("#include <...> search starts here:\n")[2].split("End of search")[0]
     (newlib,) = [line for line in listed.split() if Path(line, "newlib.h").is_file()]
-    return ["clang", "--target=arm-none-eabi", *CORE, "-fshort-enums", "-isystem", newlib]
+    return [name, "--target=arm-none-eabi", *core, "-fshort-enums", "-isystem", newlib]
 
 
 @pytest.fixture(scope="module")
@@ -142,15 +148,72 @@ def test_kernels_without_optimization_say_what_they_need(
     command = [*compiler(name), "-std=c11", "-O0", "-c", str(library / "model/ethosgen_matrix.c")]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode != 0
-    assert "compile this file with -O2 -fomit-frame-pointer" in done.stderr
+    assert "compile this file with -O2: its assembly needs the registers" in done.stderr
 
 
-@pytest.mark.parametrize("name", COMPILERS)
-def test_kernels_compile_with_frame_pointers(library: Path, tmp_path: Path, name: str) -> None:
-    names = ("matrix", "convolution", "softmax")
-    kernels = [str(library / f"model/ethosgen_{kernel}.c") for kernel in names]
-    subprocess.run(
-        [*compiler(name), *STRICT, "-O2", "-fno-omit-frame-pointer", "-c", *kernels],
-        cwd=tmp_path,
-        check=True,
-    )
+NEW_CLANG = "clang-19"
+CURRENT = [
+    pytest.param("gcc", marks=pytest.mark.compiler("arm-none-eabi-gcc")),
+    pytest.param(NEW_CLANG, marks=pytest.mark.compiler("arm-none-eabi-gcc", NEW_CLANG)),
+]
+KERNELS = {
+    "cortex-m55": ("hard", ("helium", "floats")),
+    "cortex-m33": ("hard", ("dsp", "floats")),
+    "cortex-m0plus": ("soft", ("thumb",)),
+}
+"""By core: what passes floating-point numbers, and the folders of the kernels for it."""
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("kernels")
+    write_kernels(place)
+    return place
+
+
+@pytest.mark.parametrize("frame", ["-fomit-frame-pointer", "-fno-omit-frame-pointer"])
+@pytest.mark.parametrize("option", ["-Os", "-O2", "-O3"])
+@pytest.mark.parametrize("name", CURRENT)
+def test_all_kernels_compile_at_all_options(
+    kernels: Path, tmp_path: Path, name: str, option: str, frame: str
+) -> None:
+    for core, (passing, folders) in KERNELS.items():
+        files = [str(path) for folder in folders for path in sorted(kernels.glob(f"{folder}/*.c"))]
+        assert len(files) >= 8
+        target = (f"-mcpu={core}", "-mthumb", f"-mfloat-abi={passing}")
+        options = ["-std=c11", option, frame, *STRICT, f"-I{kernels}"]
+        subprocess.run([*compiler(name, target), *options, "-c", *files], cwd=tmp_path, check=True)
+
+
+BUILDS = [
+    ("gcc", "MinSizeRel", "-fno-omit-frame-pointer", "ON"),
+    (NEW_CLANG, "MinSizeRel", "", "OFF"),
+    (NEW_CLANG, "Release", "-fno-omit-frame-pointer", "ON"),
+]
+"""Compiler, CMake's type of build, CFLAGS, and whether the linker optimizes."""
+
+
+@needs_qemu
+@pytest.mark.compiler(NEW_CLANG)
+@pytest.mark.parametrize("board", ["corstone300", "mps2-an386"])
+@pytest.mark.parametrize(("name", "kind", "flags", "lto"), BUILDS)
+def test_a_project_is_exact_by_each_toolchain_file(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    board: str,
+    name: str,
+    kind: str,
+    flags: str,
+    lto: str,
+) -> None:
+    recipe = Recipe((image_net(tmp_path / "image_net.tflite"),), board, NO_NPU)
+    place = tmp_path / "project"
+    flow.create_project(recipe, directory=place, watch=Watch())
+    monkeypatch.setenv("CFLAGS", f"-Werror {flags}")
+    options = {"CMAKE_BUILD_TYPE": kind, "CMAKE_INTERPROCEDURAL_OPTIMIZATION": lto}
+    if name != "gcc":
+        file = str(place / "cmake" / "clang.cmake")
+        options |= {"CMAKE_TOOLCHAIN_FILE": file, "CMAKE_C_COMPILER": name}
+    build(place, "qemu", options)
+    report = flow.run_project(place, flow.RunOptions(Inputs(None, 3, 5)), watch=Watch())
+    assert isinstance(report, Report) and report.passed and report.samples == 3

@@ -27,7 +27,9 @@ from tests.support.small_models import SHARED_MODELS
 BUILD = ("arm-none-eabi-gcc", "cmake", "ninja")
 LINUX = ("aarch64-linux-gnu-g++", "cmake", "ninja", "qemu-aarch64")
 
-_GUARDED = re.compile(r"(.*-)?(cc|gcc|g\+\+|clang|as|ld|ar|objcopy|readelf)|cmake|ninja|qemu-.*")
+_GUARDED = re.compile(
+    r"(.*-)?(cc|gcc|g\+\+|clang(-\d+)?|as|ld|ar|objcopy|readelf)|cmake|ninja|qemu-.*"
+)
 """Programs that only marked tests may start."""
 
 EXTRA_OF = {module: extra for extra in EXTRAS.values() for module in extra.packages}

@@ -123,6 +123,7 @@ BAREMETAL_LAYOUT = Layout(
         "CMakeLists.txt": "CMakeLists.txt",
         "README.md": "README.md",
         "cmake/arm-none-eabi.cmake": "cmake/arm-none-eabi.cmake",
+        "cmake/clang.cmake": "cmake/clang.cmake",
         "app/main.c": "app/main.c",
         "app/server.c": "app/server.c",
         "app/server.h": "app/server.h",

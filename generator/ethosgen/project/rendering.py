@@ -49,8 +49,9 @@ from ethosgen.version import __version__
 
 DIGEST_LENGTH = 16
 """Number of characters of the digest, which the firmware reports."""
-KERNEL_OPTIONS = ("-O2", "-fomit-frame-pointer")
-"""Options of GCC for the micro-kernels: speed, and a register for Helium's assembly."""
+KERNEL_OPTIONS = ("-O2", "-fomit-frame-pointer", "-fno-lto")
+"""Options of GCC and Clang for the micro-kernels: speed, and one more register, also if the linker
+optimizes: GCC's would take the register away again."""
 WRAPPED_OPTIONS = ("-O2", "-Wno-conversion", "-Wno-sign-conversion")
 """Options of GCC for a user's C: speed matters, and its warnings are the user's."""
 _DIGESTED = "ethosgen_networks.h"

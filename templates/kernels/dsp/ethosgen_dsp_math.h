@@ -30,7 +30,7 @@
 #include <arm_acle.h>
 
 #if defined(__GNUC__) && !defined(__OPTIMIZE__)
-#error "compile this file with -O2 -fomit-frame-pointer: its assembly needs the registers"
+#error "compile this file with -O2: its assembly needs the registers"
 #endif
 
 /* (twice * mantissa + 2^31) / 2^32, rounded down. */

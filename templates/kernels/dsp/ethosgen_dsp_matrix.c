@@ -20,7 +20,7 @@ enum { ROWS = ETHOSGEN_DSP_ROWS, STEP = ETHOSGEN_DSP_STEP };
 #define PLACES                                 \
     "ldr.w r0, [r2], #4\n\t"                   \
     "ldrd r12, lr, [r1], #8\n\t"               \
-    "uxtb16.w r3, r0\n\t"                      \
+    "uxtb16 r3, r0\n\t"                        \
     "smlad r4, r12, r3, r4\n\t"                \
     "smlad r5, r12, r0, r5\n\t"                \
     "smlad r6, lr, r3, r6\n\t"                 \

@@ -39,7 +39,7 @@
 #endif
 
 #if (ETHOSGEN_MVE_F || ETHOSGEN_FPU) && defined(__GNUC__) && !defined(__OPTIMIZE__)
-#error "compile this file with -O2 -fomit-frame-pointer: its assembly needs the registers"
+#error "compile this file with -O2: its assembly needs the registers"
 #endif
 
 /* Compilers do not tell FPv5, which has VSEL: Armv8-M has it, and a Cortex-M7 with doubles. */

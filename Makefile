@@ -39,7 +39,7 @@ browser:  ## install Chromium, for the tests of pages: 15 seconds
 demo: setup  ## run a network on a simulated Corstone-300, checked bit for bit (SAMPLES=360)
 	@$(BIN)/python demo/show.py --samples $(SAMPLES)
 
-check: $(BIN)/pytest  ## run the quick tests, without a compiler or QEMU: about a minute (JOBS=3)
+check: $(BIN)/pytest  ## run the quick tests, without a compiler or QEMU: two minutes (JOBS=3)
 	@$(BIN)/pytest -n $(JOBS) --dist $(SHARED) -m "not (slow or compiler or qemu)"
 
 $(BIN)/pytest:

@@ -6,6 +6,7 @@ import pytest
 
 from ethosgen import flow
 from ethosgen.board import load_board
+from ethosgen.commands.wording import report_text
 from ethosgen.cycles.models import source_of
 from ethosgen.studies.reporting import ReportRequest, make_report
 from ethosgen.values.report import Report
@@ -58,7 +59,14 @@ def test_each_command_has_the_same_share(tmp_path: Path) -> None:
 @needs_qemu
 def test_the_wait_for_the_npu_is_left_out(tmp_path: Path) -> None:
     path = image_net(tmp_path / "n.tflite")
-    assert 0 < verify(path).cycles < verify(path, npu="none").cycles / 10
+    report = flow.verify(recipe(path), flow.RunOptions(INPUTS), watch=Watch())
+    assert isinstance(report, Report) and report.cpu_time is not None and report.npu_pmu is not None
+    assert 0 < report.cpu_time.cycles < verify(path, npu="none").cycles / 10
+    npu = load_board("corstone300").npu
+    assert npu is not None and npu.clock_hz is not None
+    ms = report.as_json()["npu_milliseconds"]
+    assert ms == pytest.approx(1e3 * report.npu_pmu["cycles"] / npu.clock_hz, rel=0.05)
+    assert "(the NPU model)" in report_text(report)
 
 
 @needs_qemu

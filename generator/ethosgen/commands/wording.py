@@ -15,6 +15,7 @@ from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.outcome import OutputComparison
 from ethosgen.values.plan import CPU, Check, CpuOperator, Placing, Plan
 from ethosgen.values.report import FirmwareReport
+from ethosgen.values.time import share_text
 
 MOST_EDITS = 6
 """The number of files that are named."""
@@ -248,9 +249,7 @@ def report_text(report: Any) -> str:
         times = ", ".join(f"{key} {value:,}" for key, value in report.run_ns.items())
         simulated = " in QEMU, not of a processor" if report.on == "qemu" else ""
         lines.append(f"  time      ns of an inference{simulated}: {times}")
-    if report.npu_pmu:
-        counts = ", ".join(f"{key} {value}" for key, value in report.npu_pmu.items())
-        lines.append(f"  PMU       {counts}")
+    lines += _pmu_lines(report)
     if report.profile:
         lines += profile_lines(report.profile)
     if not report.ended:
@@ -259,6 +258,16 @@ def report_text(report: Any) -> str:
     lines += application_lines(report.application)
     lines.append(report.verdict)
     return "\n".join(lines)
+
+
+def _pmu_lines(report: Any) -> list[str]:
+    """Describe what the NPU's performance monitor counted, and the NPU's time."""
+    if not report.npu_pmu:
+        return []
+    counts = ", ".join(f"{key} {value}" for key, value in report.npu_pmu.items())
+    source = "the NPU model" if report.on == "qemu" else "counted by the NPU"
+    npu = share_text(report.npu_pmu["cycles"], report.npu_hz, source)
+    return [f"  PMU       {counts}", f"            {npu}"]
 
 
 def _counting(report: Any) -> str:

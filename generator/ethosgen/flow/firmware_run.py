@@ -81,6 +81,7 @@ def run_and_judge(
         reports.append(
             Report(
                 **_counters(results),
+                npu_hz=info.board.npu.clock_hz if info.board.npu else None,
                 cpu_time=cpu_time(results, counter, info, index),
                 **_sizes(info, built, index, len(networks) == 1),
                 network=info.names[index],

@@ -14,7 +14,7 @@ from ethosgen.values.outcome import Difference, OutputComparison
 from ethosgen.values.plan import PlanSummary
 from ethosgen.values.profile import Profile
 from ethosgen.values.security import SecureSide
-from ethosgen.values.time import CpuTime
+from ethosgen.values.time import CpuTime, rounded
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,8 @@ class Report:
     stack_bytes: int | None = None
     npu_pmu: Mapping[str, int] | None = None
     """The firmware's readings of the NPU's PMU: cycles, and events by Arm's names."""
+    npu_hz: int | None = None
+    """The NPU's clock in the board's file; None if it does not say, or there is no NPU."""
     run_ns: Mapping[str, int] | None = None
     """The least, the median and the most nanoseconds of an inference, by the target's own clock."""
     profile: Profile | None = None
@@ -196,6 +198,13 @@ class Report:
         steps = self.golden.steps if self.golden else 0
         return f"PASS within {steps_text(steps)}" if steps else ""
 
+    @property
+    def _npu_milliseconds(self) -> float | None:
+        """The time of the NPU's cycles at its clock, rounded."""
+        if not self.npu_pmu or not self.npu_hz:
+            return None
+        return rounded(1e3 * self.npu_pmu["cycles"] / self.npu_hz)
+
     def as_json(self) -> dict[str, Any]:
         """Return the report as an object of JSON types."""
         first = self.golden.first if self.golden else None
@@ -228,6 +237,7 @@ class Report:
             "init_instructions": self.init_instructions,
             "stack_bytes": self.stack_bytes,
             "npu_pmu": dict(self.npu_pmu) if self.npu_pmu else None,
+            "npu_milliseconds": self._npu_milliseconds,
             "run_ns": dict(self.run_ns) if self.run_ns else None,
             "profile": self.profile.as_json() if self.profile else None,
             **_application_json(self.application),

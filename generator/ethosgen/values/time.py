@@ -27,6 +27,12 @@ def duration(seconds: float) -> str:
     return f"{shown:,.0f} {unit}" if shown >= 10 ** (_DIGITS - 1) else f"{shown:.1f} {unit}"
 
 
+def share_text(cycles: int, hz: int | None, source: str) -> str:
+    """Return "≈ 530,000 cycles, 21 ms at 25 MHz (source)", without a time if there is no clock."""
+    time = f", {duration(cycles / hz)} at {hz / 1e6:g} MHz" if hz else ""
+    return f"≈ {counted(round(rounded(cycles)), 'cycle')}{time} ({source})"
+
+
 @dataclass(frozen=True)
 class InferenceCycles:
     """The processor's cycles of one inference, without waits.
@@ -62,12 +68,7 @@ class CpuTime:
 
     def text(self) -> str:
         """Return "≈ 530,000 cycles, 21 ms at 25 MHz (LLVM's model of the Cortex-M55)"."""
-        time = (
-            f", {duration(self.seconds)} at {self.hz / 1e6:g} MHz"
-            if self.hz and self.seconds
-            else ""
-        )
-        text = f"≈ {counted(round(rounded(self.cycles)), 'cycle')}{time} ({self.source})"
+        text = share_text(self.cycles, self.hz, self.source)
         has = "has" if len(self.unknown) == 1 else "have"
         names = ", ".join(self.unknown)
         return f"{text}, without {names}, which {has} no estimate" if self.unknown else text

@@ -2,22 +2,29 @@
 
 import argparse
 import json
+import random
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.command import Figures
 from bench.shapes import data, ours, page, spot
 from bench.shapes.all import TYPES, cases
-from bench.shapes.data import COLUMNS
+from bench.shapes.data import COLUMNS, Figure
 from tests.support.pages import tell
 
 
 def main() -> int:
     """Measure, merge or render; write the results."""
     arguments = _arguments()
+    if arguments.seed is not None:
+        sys.stderr.write(f"drawn afresh by --seed {arguments.seed}\n")
     if arguments.networks:
-        export(arguments.networks)
+        export(arguments.networks, arguments.seed)
         return 0
+    if arguments.seed is not None:
+        differing = show_fresh(arguments.seed, arguments.core, arguments.type, arguments.only)
+        return tell(list(differing))
     if arguments.spot:
         return 0 if spot.show(print) else 1
     results = data.load()
@@ -49,6 +56,14 @@ def _arguments() -> argparse.Namespace:
         "--spot", action="store_true", help="compare a layer of each family with its stored figures"
     )
     parser.add_argument("--render", action="store_true", help="write the page from the JSON file")
+    parser.add_argument(
+        "--fresh",
+        dest="seed",
+        action="store_const",
+        const=random.randrange(1, 1 << 16),
+        help="measure layers that are drawn afresh, and store nothing",
+    )
+    parser.add_argument("--seed", type=int, help="the same, to repeat a draw")
     parser.add_argument("--networks", type=Path, help="write the layers and their inputs there")
     parser.add_argument(
         "--theirs", type=Path, nargs="+", default=[], help="take over another firmware's figures"
@@ -67,7 +82,19 @@ def measure(results: Figures, cores: list[str], types: list[str], only: str = ""
             data.store(results)
 
 
-def export(folder: Path) -> None:
+def show_fresh(seed: int, cores: Sequence[str], types: Sequence[str], only: str) -> Iterator[str]:
+    """Print the figures of a fresh draw; yield a sentence for each layer that is not exact."""
+    for core in cores:
+        some = [case for case in cases(*types, seed=seed) if only in case.name]
+        for case, figures in zip(some, ours.measure(some, core), strict=True):
+            known = Figure(*(figures[column] for column in COLUMNS))
+            line = f"{core}  {case.name}: {known.cycles} cycles, {known.instructions} instructions"
+            sys.stdout.write(line + "\n")
+            if known.mismatches or not known.elements:
+                yield f"{case.name}, {core}: {known.mismatches} of {known.elements} differ"
+
+
+def export(folder: Path, seed: int | None = None) -> None:
     """Write each case as NUMBER.tflite, its samples as NUMBER.bin, and index.json.
 
     A sample is the bytes of its inputs, one after another; the samples follow each other. Another
@@ -77,7 +104,7 @@ def export(folder: Path) -> None:
     by name the columns of `index.json`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    some = cases()
+    some = cases(seed=seed)
     for layer in ours.write(some, folder):
         network = layer.network
         inputs = [

@@ -1,5 +1,6 @@
 """All shapes of the benchmark, each once."""
 
+import random
 from collections.abc import Iterator
 from functools import cache
 
@@ -7,7 +8,9 @@ from bench.shapes import drawn
 from bench.shapes.published import NETWORKS
 from bench.shapes.shape import FLOAT, INT8, INT16, Case, Layer, Shape
 
-DRAWN = "drawn"
+DRAWN, FRESH = "drawn", "fresh"
+FRESH_SHARE = 3
+"""A fresh draw has as many shapes as a third of the stored ones."""
 TYPES = (INT8, INT16, FLOAT)
 FLOATS_EVERY = 4
 """Of the shapes that have a float32 variant, every fourth is measured with it."""
@@ -29,11 +32,24 @@ def shapes() -> tuple[Shape, ...]:
     return tuple(known.values())
 
 
-def cases(*dtypes: str) -> list[Case]:
-    """Return the cases of some types, all by default."""
-    return [Case(shape, dtype) for dtype in dtypes or TYPES for shape in _of_type(dtype)]
+def fresh(seed: int) -> tuple[Shape, ...]:
+    """Draw shapes that are not stored, so that nothing was tuned to them; a seed's are the same."""
+    stored = {shape.name for shape in shapes()}
+    new = {
+        name: Shape(name, layer.family, FRESH, layer.build, layer.dtypes)
+        for layer in drawn.layers(seed)
+        if (name := f"{layer.family} {layer.sizes}") not in stored
+    }
+    count = min(len(stored) // FRESH_SHARE, len(new))
+    return tuple(random.Random(seed).sample(list(new.values()), count))
 
 
-def _of_type(dtype: str) -> list[Shape]:
-    typed = [shape for shape in shapes() if dtype in shape.dtypes]
+def cases(*dtypes: str, seed: int | None = None) -> list[Case]:
+    """Return the cases of some types, all by default; with a seed, those of a fresh draw."""
+    some = shapes() if seed is None else fresh(seed)
+    return [Case(shape, dtype) for dtype in dtypes or TYPES for shape in _of_type(some, dtype)]
+
+
+def _of_type(some: tuple[Shape, ...], dtype: str) -> list[Shape]:
+    typed = [shape for shape in some if dtype in shape.dtypes]
     return typed[::FLOATS_EVERY] if dtype == FLOAT else typed

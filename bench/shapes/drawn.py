@@ -1,4 +1,4 @@
-"""Layers of sizes drawn at random, the same ones each time."""
+"""Layers of sizes drawn at random, the same ones each time for a seed."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -26,7 +26,8 @@ from bench.shapes.shape import (
 
 Draw = Callable[[random.Random], Layer]
 
-_SEED = 16
+STORED_SEED = 16
+"""The seed of the layers whose figures are stored."""
 _SIZES = (1, 2, 3, 5, 6, 7, 8, 10, 12, 16, 20, 24)
 _CHANNELS = (1, 2, 3, 4, 5, 7, 8, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128)
 _FEW, _MANY = _CHANNELS[:10], _CHANNELS[5:]
@@ -198,9 +199,9 @@ COUNTS: dict[Draw, int] = {
 """How many layers each function draws."""
 
 
-def layers() -> Iterator[Layer]:
+def layers(seed: int = STORED_SEED) -> Iterator[Layer]:
     """Yield all drawn layers; a function's layers do not depend on how many the others draw."""
     for number, (draw, count) in enumerate(COUNTS.items()):
-        rng = random.Random(_SEED * 1000 + number)
+        rng = random.Random(seed * 1000 + number)
         for _ in range(count):
             yield draw(rng)

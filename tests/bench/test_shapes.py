@@ -9,7 +9,7 @@ import pytest
 
 from bench.shapes import __main__ as command
 from bench.shapes import data, page
-from bench.shapes.all import cases, shapes
+from bench.shapes.all import FRESH, cases, fresh, shapes
 from bench.shapes.data import CLANG, CMSIS_NN, CYCLES, FASTEST, OURS, REFERENCE
 from bench.shapes.ours import CORES, SAMPLES, golden, measure, samples_of
 from bench.shapes.plot import draw
@@ -52,6 +52,14 @@ def test_every_shape_of_int8_was_measured_and_nothing_differs(results: dict[str,
         ours = [row.figure(core, OURS) for core in CORES]
         assert any(ours)
         assert all(figure.elements and not figure.mismatches for figure in ours if figure), row.name
+
+
+def test_a_fresh_draw_is_new_and_can_be_repeated() -> None:
+    stored = {shape.name for shape in shapes()}
+    first, again, other = ([shape.name for shape in fresh(seed)] for seed in (5, 5, 6))
+    assert first == again != other
+    assert len(first) == len(stored) // 3 and not stored & {*first, *other}
+    assert {case.shape.origin for case in cases(INT8, seed=5)} == {FRESH}
 
 
 def test_reference_kernels_on_the_board_equal_those_of_the_oracle(results: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
     .venv/bin/python -m bench.cycles NETWORK                      # all on the Cortex-M55
     .venv/bin/python -m bench.cycles PROJECT --blocks 20          # a project, which is built
+    .venv/bin/python -m bench.cycles PROJECT --compiler clang-19
     .venv/bin/python -m bench.cycles --layer "6x6x192" --type int8 --core cortex-m33
 
 A network is compiled with `--npu none` for corstone300, run on QEMU with random inputs, and its
@@ -25,6 +26,8 @@ from ethosgen.cycles.models import model_of
 from ethosgen.cycles.timing import BlockTimer
 from ethosgen.flow.firmware import build_project
 from ethosgen.project import open_project
+from ethosgen.toolchain.baremetal import build
+from ethosgen.toolchain.sizes import Built
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.watch import Watch
 from tests.support.pages import console, table
@@ -54,16 +57,19 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--layer", help="layers of bench.shapes whose names contain this")
     parser.add_argument("--type", choices=TYPES, default=TYPES[0], help="their type")
     parser.add_argument("--core", choices=(*ours.CORES, *ours.OTHER_CORES), default=ours.CORES[0])
+    parser.add_argument("--compiler", metavar="CLANG", help="compile a project by it, not by GCC")
     parser.add_argument("--blocks", type=int, default=SHOWN, help="the hottest blocks to show")
     arguments = parser.parse_args()
     if (arguments.path is None) == (arguments.layer is None):
         parser.error("name a network, a project, or a layer by --layer")
+    if arguments.compiler and not (arguments.path and arguments.path.is_dir()):
+        parser.error("--compiler is for a project")
     return arguments
 
 
 def _firmwares(arguments: argparse.Namespace, folder: Path) -> Iterator[Firmware]:
     if arguments.path is not None and arguments.path.is_dir():
-        built = build_project(arguments.path, watch=Watch())
+        built = _built(arguments.path, arguments.compiler)
         info = open_project(arguments.path)
         yield Firmware([Layer(arguments.path / info.network.source, "")], built, info)
         return
@@ -74,6 +80,16 @@ def _firmwares(arguments: argparse.Namespace, folder: Path) -> Iterator[Firmware
         layers = ours.write(some, folder)
     board = ours.BOARD if arguments.core == ours.CORES[0] else board_of(folder, arguments.core)
     yield from firmwares(layers, board, "--npu", "none")
+
+
+def _built(project: Path, clang: str | None) -> Built:
+    """Compile a project for QEMU by GCC, or by the Clang named."""
+    if clang is None:
+        return build_project(project, watch=Watch())
+    toolchain = project.absolute() / "cmake" / "clang.cmake"
+    return build(
+        project, "qemu", {"CMAKE_TOOLCHAIN_FILE": str(toolchain), "CMAKE_C_COMPILER": clang}
+    )
 
 
 def _show(firmware: Firmware, arguments: argparse.Namespace, folder: Path) -> None:

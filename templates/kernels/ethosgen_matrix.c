@@ -340,22 +340,29 @@ static inline int is_common(int32x4_t shift, uint32_t inside)
     return (common & inside) == inside;
 }
 
-/* Limit rows of outputs to the bounds of the layer. */
+/* Limit rows of outputs to the bounds of the layer; adjacent rows are one. */
 static ETHOSGEN_RARE void limit(int32_t count, const struct ethosgen_rows *rows,
                   const struct ethosgen_matrix *matrix)
 {
     int8x16_t low = vdupq_n_s8((int8_t)matrix->output.low);
     int8x16_t high = vdupq_n_s8((int8_t)matrix->output.high);
+    int is_one = rows->output_step == matrix->channels;
+    int32_t bytes = is_one ? matrix->channels * count : matrix->channels;
+    int8_t *row = rows->output;
 
-    for (int32_t row = 0; row < count; row++) {
-        int8_t *output = rows->output + row * rows->output_step;
-
-        for (int32_t left = matrix->channels; left > 0; left -= LANES, output += LANES) {
-            mve_pred16_t inside = vctp8q((uint32_t)left);
-            int8x16_t values = vldrbq_z_s8(output, inside);
-
-            vstrbq_p_s8(output, vminq_s8(vmaxq_s8(values, low), high), inside);
-        }
+    for (int32_t left = is_one ? 1 : count; left > 0; left--, row += rows->output_step) {
+        int8_t *output = row;
+        __asm volatile("wlstp.8 lr, %[bytes], 2f\n"
+                       "1:\n\t"
+                       "vldrb.8 q0, [%[output]]\n\t"
+                       "vmax.s8 q0, q0, %q[low]\n\t"
+                       "vmin.s8 q0, q0, %q[high]\n\t"
+                       "vstrb.8 q0, [%[output]], #16\n\t"
+                       "letp lr, 1b\n"
+                       "2:"
+                       : [output] "+r"(output)
+                       : [bytes] "r"(bytes), [low] "w"(low), [high] "w"(high)
+                       : "q0", "lr", "memory");
     }
 }
 

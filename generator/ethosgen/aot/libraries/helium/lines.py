@@ -91,8 +91,9 @@ class Lines:
     @property
     def block(self) -> int:
         """The channels that have a line at a time."""
-        most = max(ROOM // self.line_bytes // COPIED, 1)
-        return min(most, pieces(self.channels, COPIED)) * COPIED
+        unit = MATRIX_DEPTH if self.is_words else COPIED
+        most = max(ROOM // self.line_bytes // unit, 1) * unit
+        return min(most, rounded_up(self.channels, COPIED))
 
     @property
     def room_bytes(self) -> int:

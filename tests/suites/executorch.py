@@ -45,8 +45,8 @@ _TOLD = re.compile(
 )
 """A line in which our program, Arm's driver or the runner reports a failure."""
 _CAUSES = {
-    "branches are not modelled": "the NPU model lacks NPU_OP_BRANCH, by which Vela writes "
-    "conditionals and loops (torch.cond, while_loop) for U85",
+    "has several results, which is not modelled": "the NPU model follows NPU_OP_BRANCH only after "
+    "an operation with one result",
 }
 """By a pattern in what is told, the cause of a difference."""
 

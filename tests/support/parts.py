@@ -147,6 +147,7 @@ PARTS = (
             "tests/suites/test_tosa.py",
             "tests/backend/ethosu/offload/test_chains.py",
             "tests/backend/ethosu/offload/test_tosa.py",
+            "tests/backend/ethosu/simulator/u85/test_branches.py",
             "tests/corpus/test_fields.py",
             "tests/host/test_environments.py",
         ),

@@ -117,6 +117,8 @@ class _AddressCodes:
         self.operations = {isa.by_name[name].code: groups for name, groups in uses.items()}
         self.dma_start = isa.by_name["NPU_OP_DMA_START"].code
         self.dma_length = self.code("DMA0_LEN") | _PAYLOAD
+        branch = isa.by_name.get("NPU_OP_BRANCH")
+        self.branch = branch.code if branch else None
         self.storages: dict[int, str] = {}
         if isa is not U55:
             self.storages = {self.code(f"{g}_PRECISION"): g for g in ("IFM", "IFM2", "OFM")}
@@ -193,12 +195,20 @@ def _rewritten(
 ) -> bytes:
     """Rewrite a stream: `move` gets a group's registers as they are, and returns the new ones.
 
-    `groups` has the group of each address register. Other registers stay as they are.
+    `groups` has the group of each address register. Other registers stay as they are. Branches
+    follow their targets, where no register is taken to be written yet.
     """
     regions = table.regions(groups)
     held = {name: _Group() for name in regions.values()}
     words: list[int] = []
+    places = dict.fromkeys(_targets(commands, table))
+    branches, offset = [], 0
     for code, word, payload in commands_of(commands):
+        if offset in places:
+            places[offset] = _WORD_BYTES * len(words)
+            for group in held.values():
+                group.written.clear()
+        offset += _WORD_BYTES if payload is None else 2 * _WORD_BYTES
         name = groups.get(code) if payload is not None else regions.get(code)
         if name is not None:
             held[name].wanted[code | (word & _PAYLOAD)] = (
@@ -213,8 +223,18 @@ def _rewritten(
                     words += _changes(held[name], move)
         words.append(word)
         if payload is not None:
+            branches += [len(words)] * (code == table.branch)
             words.append(payload)
+    for index in branches:
+        words[index] = places[words[index]] or words[index]
     return struct.pack(f"<{len(words)}I", *words)
+
+
+def _targets(commands: bytes, table: _AddressCodes) -> Iterator[int]:
+    """Yield the byte offset to which each branch goes."""
+    for code, _, payload in commands_of(commands):
+        if payload is not None and code == table.branch:
+            yield payload
 
 
 def operations(commands: bytes, isa: InstructionSet = U55) -> int:

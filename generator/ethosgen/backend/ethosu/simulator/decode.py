@@ -40,8 +40,8 @@ class Instruction:
         return self.offset + self.command.words * _WORD_BYTES
 
 
-def decode(stream: bytes, isa: InstructionSet = U55) -> Iterator[Instruction]:
-    """Yield the instructions of a stream of little-endian words, in order.
+def decode(stream: bytes, isa: InstructionSet = U55, start: int = 0) -> Iterator[Instruction]:
+    """Yield the instructions of a stream of little-endian words, in order, from byte `start` on.
 
     Raises NpuFault of kind "parse" at the first word that is not a command of `isa`, and if the
     stream ends inside a command. Parameter bits that Arm reserves are ignored, because older
@@ -52,7 +52,7 @@ def decode(stream: bytes, isa: InstructionSet = U55) -> Iterator[Instruction]:
             "parse", f"the stream is {counted(len(stream), 'byte')} long, not a multiple of 4"
         )
     words = np.frombuffer(stream, "<u4").tolist()
-    position, by_code = 0, isa.by_code
+    position, by_code = start // _WORD_BYTES, isa.by_code
     while position < len(words):
         word = words[position]
         offset = position * _WORD_BYTES

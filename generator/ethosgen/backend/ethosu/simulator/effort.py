@@ -1,17 +1,17 @@
 """Estimate pointless work, to bound the run time of any stream.
 
-A stream has no jumps, but a few words can request any amount of work: strides of 0 make large
-feature maps out of a few bytes, and an operation can be started repeatedly. A valid network can be
-of any size, so the limit is not on work but on pointless work: operations whose elements overlap in
-memory, and repetitions of the preceding operations. The length of the stream and the memories that
-it can access bound the rest.
+A few words can request any amount of work: strides of 0 make large feature maps out of a few bytes,
+and an operation can be started repeatedly. A valid network can be of any size, so the limit is not
+on work but on pointless work: operations whose elements overlap in memory, and repetitions of the
+preceding operations. The length of the stream and the memories that it can access bound the rest;
+walk.py bounds the loops that U85's branches make.
 
 The rates are nanoseconds on one core of a 2021 server; they bound the times of real and mutated
 streams there.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
 
 import numpy as np
@@ -51,7 +51,7 @@ _MOST_TIMES = 4
 """Plausible consecutive repetitions of an operation; Vela repeats one for no-op layers."""
 
 
-def futile(steps: Sequence[IssuedOperation]) -> Iterator[float]:
+def futile(steps: Iterable[IssuedOperation]) -> Iterator[float]:
     """Yield, for each step, the seconds of pointless work up to its end."""
     total = 0.0
     before: Operation | None = None

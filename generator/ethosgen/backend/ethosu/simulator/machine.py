@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from itertools import tee
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.simulator import culprit, effort
 from ethosgen.backend.ethosu.simulator.activity import Activity, measure
-from ethosgen.backend.ethosu.simulator.decode import decode, is_operation
 from ethosgen.backend.ethosu.simulator.generation import (
     PREPARE,
     inner_bytes,
@@ -27,12 +27,13 @@ from ethosgen.backend.ethosu.simulator.operation import (
 )
 from ethosgen.backend.ethosu.simulator.ops.context import DECODED, Action, Context, Shram
 from ethosgen.backend.ethosu.simulator.u85.operation import U85Dma
+from ethosgen.backend.ethosu.simulator.u85.output import flag_after
+from ethosgen.backend.ethosu.simulator.walk import Walk
 from ethosgen.values.errors import NpuFault
 
 _MAX_PROGRAMS = 64
 LIMIT_S = 2.0
 """Limit of estimated pointless work for one run of a stream; networks of any size have none."""
-_WAITS = {"NPU_OP_DMA_WAIT": "dma_wait", "NPU_OP_KERNEL_WAIT": "kernel_wait"}
 
 _Place = tuple[int, int, tuple[int, ...], Ports | None]
 """A stream's address and size, and the base pointers and ports of its regions."""
@@ -68,9 +69,7 @@ class _Program:
     steps: tuple[IssuedOperation, ...]
     effort_s: tuple[float, ...]
     """Pointless work up to the end of each step."""
-    commands: int
-    consumed: int
-    irq_mask: int
+    walk: Walk
     activity: Activity
     fault: NpuFault | None
 
@@ -118,6 +117,8 @@ class Machine:
             run = self._find(stream_addr, stream_bytes, tuple(bases), ports)
             if isinstance(bases, tuple):  # immutable
                 self._latest = (stream_addr, stream_bytes, bases, ports), run
+        if run.has_branches:
+            return self._branching(run)
         if self.observer is not None or not run.is_prepared:
             self._step_by_step(run)
         elif run.is_quiet:
@@ -165,25 +166,46 @@ class Machine:
         """Run with all checks and with the observer, and prepare operations on first use."""
         program = self._decode(run.memory, run.ports)
         for index, (step, effort_s) in enumerate(zip(program.steps, program.effort_s, strict=True)):
-            try:
-                if self.observer is not None:
-                    self.observer.before(run.context, step)
-                with np.errstate(all="ignore"):  # integers wrap silently, as in hardware
-                    if index == len(run.actions):
-                        run.actions.append(prepare(run.context, step.operation))
-                    if effort_s > self._limit_s:  # faults that need no work come first
-                        reason = "the stream keeps requesting pointless work"
-                        raise NpuFault("timeout", reason)
-                    run.actions[index]()
-            except NpuFault as fault:
-                raise _located(fault, step.offset, step.command) from None
-            if self.observer is not None:
-                self.observer.after(run.context, step, step.operation.macs)
+            self._execute(run.context, step, effort_s, run.actions, index)
         if program.fault is not None:
             raise program.fault
         run.is_prepared = True
         if run.stream is None and self.observer is None:
             self._programs.clear()  # not needed again: they are larger than the prepared operations
+
+    def _branching(self, run: "_PreparedProgram") -> RunReport:
+        """Run a stream with branches: only the results say which command comes next."""
+        walk = Walk(run.memory.tobytes(), registers_of(self.accelerator), follows=True)
+        executed, ahead = tee(walk.steps())
+        done: list[IssuedOperation] = []
+        for step, effort_s in zip(executed, effort.futile(ahead), strict=True):
+            self._execute(run.context, step, effort_s, [], 0)
+            walk.flag = flag_after(run.context, step.operation, walk.flag)
+            done.append(step)
+        return _report(done, walk, measure(self.accelerator, done, run.ports))
+
+    def _execute(
+        self,
+        context: Context,
+        step: IssuedOperation,
+        effort_s: float,
+        actions: list[Action],
+        index: int,
+    ) -> None:
+        """Execute actions[index], prepared now if it is not, with all checks and the observer."""
+        try:
+            if self.observer is not None:
+                self.observer.before(context, step)
+            with np.errstate(all="ignore"):  # integers wrap silently, as in hardware
+                if index == len(actions):
+                    actions.append(prepare(context, step.operation))
+                if effort_s > self._limit_s:  # faults that need no work come first
+                    raise NpuFault("timeout", "the stream keeps requesting pointless work")
+                actions[index]()
+        except NpuFault as fault:
+            raise _located(fault, step.offset, step.command) from None
+        if self.observer is not None:
+            self.observer.after(context, step, step.operation.macs)
 
 
 class _PreparedProgram:
@@ -195,6 +217,7 @@ class _PreparedProgram:
     __slots__ = (
         "actions",
         "context",
+        "has_branches",
         "is_prepared",
         "is_quiet",
         "marks",
@@ -224,15 +247,8 @@ class _PreparedProgram:
             isinstance(operation, Convolution | Dma | U85Dma) for operation in operations
         )
         """Whether numpy reports no overflow in any operation."""
-        self.report = RunReport(
-            len(operations),
-            sum(operation.macs for operation in operations),
-            program.activity.cycles,
-            program.commands,
-            program.consumed,
-            program.irq_mask,
-            program.activity,
-        )
+        self.has_branches = program.walk.has_branches
+        self.report = _report(program.steps, program.walk, program.activity)
 
     def has_changed(self) -> bool:
         """Return whether the commands in the stream's memory have changed."""
@@ -264,6 +280,18 @@ def _located(fault: NpuFault, offset: int, command: str) -> NpuFault:
     return NpuFault(fault.kind, fault.reason, offset, command)
 
 
+def _report(steps: Sequence[IssuedOperation], walk: Walk, activity: Activity) -> RunReport:
+    return RunReport(
+        len(steps),
+        sum(step.operation.macs for step in steps),
+        activity.cycles,
+        walk.commands,
+        walk.consumed,
+        walk.irq_mask,
+        activity,
+    )
+
+
 def prepare(context: Context, operation: Operation) -> Action:
     """Return a function that executes one operation; NpuFault if the operation is invalid."""
     return PREPARE[type(operation)](context, operation, target_of(context, operation.ofm))
@@ -272,39 +300,15 @@ def prepare(context: Context, operation: Operation) -> Action:
 def load(stream: bytes, accelerator: EthosU, ports: Ports | None = None) -> _Program:
     """Decode a stream into operations; a fault is stored, and raised when execution reaches it.
 
-    The estimate of cycles infers the regions' ports from the stream if they are unknown.
+    Each command comes once, whatever branches there are. The estimate of cycles infers the regions'
+    ports from the stream if they are unknown.
     """
-    registers = registers_of(accelerator)
+    walk = Walk(stream, registers_of(accelerator), follows=False)
     steps: list[IssuedOperation] = []
-    commands = consumed = irq_mask = 0
-    waits: dict[str, int] = {}
+    activity, stored = Activity(), None
     try:
-        for instruction in decode(stream, registers.isa):
-            commands += 1
-            consumed = instruction.next_offset
-            name = instruction.command.name
-            if not is_operation(instruction):
-                registers.set(instruction)
-                continue
-            if name == "NPU_OP_STOP":
-                irq_mask |= instruction.operand
-                activity = measure(accelerator, steps, ports)
-                return _program(steps, commands, consumed, irq_mask, activity, None)
-            if name == "NPU_OP_IRQ":
-                irq_mask |= instruction.operand
-            if name in _WAITS:
-                waits[_WAITS[name]] = instruction.operand
-            try:
-                operation = registers.operation(instruction)
-            except NpuFault as fault:
-                raise NpuFault(fault.kind, fault.reason, instruction.offset, name) from None
-            if operation is not None:
-                steps.append(IssuedOperation(operation, instruction.offset, name, **waits))
-                waits = {}
-        raise NpuFault("parse", "the stream ends without NPU_OP_STOP", len(stream))
+        steps.extend(walk.steps())
+        activity = measure(accelerator, steps, ports)
     except NpuFault as fault:
-        return _program(steps, commands, consumed, irq_mask, Activity(), fault)
-
-
-def _program(steps: list[IssuedOperation], *rest: Any) -> _Program:
-    return _Program(tuple(steps), tuple(effort.futile(steps)), *rest)
+        stored = fault
+    return _Program(tuple(steps), tuple(effort.futile(steps)), walk, activity, stored)

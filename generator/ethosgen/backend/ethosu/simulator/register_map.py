@@ -17,12 +17,15 @@ STATUS_BUS_STATUS = 1 << 2
 STATUS_CMD_PARSE_ERROR = 1 << 4
 STATUS_WD_FAULT = 1 << 7
 """The weight decoder's fault; U85 has none, and the bit is reserved there."""
+STATUS_BRANCH_FAULT = 1 << 9
+"""U85 only, which alone has branches."""
 
 FAULT_BITS = {
     "bus": STATUS_BUS_STATUS,
     "parse": STATUS_CMD_PARSE_ERROR,
     "weights": STATUS_WD_FAULT,
     "timeout": STATUS_CMD_PARSE_ERROR,
+    "branch": STATUS_BRANCH_FAULT,
 }
 """STATUS by the kind of fault. If the model stops a stream that an NPU would continue, it is that
 of an invalid stream, so that the firmware gets an error."""

@@ -22,6 +22,7 @@ from ethosgen.backend.ethosu.simulator.machine import Machine, RunReport, load
 from ethosgen.backend.ethosu.simulator.operation import Channel
 from ethosgen.backend.ethosu.simulator.pmu import Pmu
 from ethosgen.backend.ethosu.simulator.register_map import (
+    STATUS_BRANCH_FAULT,
     STATUS_BUS_STATUS,
     STATUS_CMD_PARSE_ERROR,
     STATUS_WD_FAULT,
@@ -54,7 +55,7 @@ STATUS_IRQ_RAISED = 1 << 1
 STATUS_RESET_STATUS = 1 << 3
 STATUS_CMD_END_REACHED = 1 << 5
 STATUS_PMU_IRQ_RAISED = 1 << 6
-STATUS_FAULTS = STATUS_BUS_STATUS | STATUS_CMD_PARSE_ERROR | STATUS_WD_FAULT
+STATUS_FAULTS = STATUS_BUS_STATUS | STATUS_CMD_PARSE_ERROR | STATUS_WD_FAULT | STATUS_BRANCH_FAULT
 """Only a reset clears them."""
 STATUS_FAULTING_INTERFACE_LSB = 11
 STATUS_FAULTING_CHANNEL_LSB = 12

@@ -14,6 +14,7 @@ from ethosgen.backend.ethosu.isa_u85 import (
     U85ActivationFunction,
 )
 from ethosgen.backend.ethosu.simulator.feature_map import Placed, check_size
+from ethosgen.backend.ethosu.simulator.operation import Operation
 from ethosgen.backend.ethosu.simulator.ops import curves
 from ethosgen.backend.ethosu.simulator.ops.context import Context
 from ethosgen.backend.ethosu.simulator.ops.output import (
@@ -267,3 +268,14 @@ def written(context: Context, ofm: U85Output) -> NDArray[Any]:
     if ofm.chain is not None:
         return context.inner.buffers[ofm.chain]
     return Placed(context.bus, ofm.fm, context.base(ofm.fm.region), ofm.stored_shape).read()
+
+
+def flag_after(context: Context, operation: Operation, before: bool | None) -> bool | None:
+    """Return COND_STATUS.result_flag after an operation: whether its only result is not 0.
+
+    Copies leave it as it was before. None after several results: Regor writes no branch there.
+    """
+    if not isinstance(operation.ofm, U85Output):
+        return before
+    results = written(context, operation.ofm)
+    return bool(results.any()) if results.size == 1 else None

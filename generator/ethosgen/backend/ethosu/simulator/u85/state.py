@@ -115,8 +115,6 @@ class U85Registers(CommandRegisters):
 
     def operation(self, instruction: Instruction) -> Operation | None:
         """Return the operation that an NPU_OP command starts; see CommandRegisters."""
-        if instruction.command.name == "NPU_OP_BRANCH":
-            raise NpuFault("parse", "branches are not modelled for Ethos-U85")
         build = BUILDERS.get(instruction.command.name)
         return build(self, instruction) if build else None
 

@@ -13,6 +13,7 @@ COUNT = 40
 """Tests drawn; ethosgen refuses most, since ONNX has operators of all kinds of software."""
 
 
+@pytest.mark.compiler("g++")
 @pytest.mark.slow
 def test_a_part_of_the_suite_passes_or_is_refused(
     record_property: Callable[[str, object], None],

@@ -192,7 +192,7 @@ def test_networks_are_written_for_other_firmware(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     some = cases(INT8)[:2]
-    monkeypatch.setattr(command, "cases", lambda: some)
+    monkeypatch.setattr(command, "cases", lambda seed: some)
     command.export(tmp_path / "all")
     index = json.loads((tmp_path / "all" / "index.json").read_text())
     assert index["cases"] == [case.name for case in some]

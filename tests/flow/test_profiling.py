@@ -138,7 +138,7 @@ def test_a_program_for_linux_counts_nanoseconds(tmp_path: Path) -> None:
     options = {"board": "aarch64-linux", "platform": "linux", "npu": "none"}
     profile = profile_of(verify(image_net(tmp_path / "n.tflite"), **options))
     assert profile.unit == "nanoseconds"
-    assert sum(cost.count for cost in profile.steps) > 0
+    assert profile.steps and profile.hook > 0  # which a busy machine makes longer than a step
 
 
 @needs_gcc

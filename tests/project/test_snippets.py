@@ -31,6 +31,7 @@ PLACES = {
     ("Zephyr", "dts"),
     ("PlatformIO", "ini"),  # test_layout_builds.py
     ("Arduino", "sh"),  # test_layouts.py, test_layout_builds.py
+    ("Clang", "sh"),  # test_compilers.py
     ("GNU ld and LLVM's lld", "ld"),
     ("Time", "c"),
     ("Watchdogs", "c"),

@@ -7,6 +7,7 @@ from ethosgen.backend.ethosu.simulator.decode import Instruction, decode, is_ope
 from ethosgen.backend.ethosu.simulator.operation import IssuedOperation
 from ethosgen.backend.ethosu.simulator.state import CommandRegisters
 from ethosgen.values.errors import NpuFault
+from ethosgen.values.grammar import counted
 
 MOST_COMMANDS = 1_000_000
 """Commands of one run of a stream, after which a loop is taken to be endless."""
@@ -67,7 +68,7 @@ class Walk:
         self.commands += 1
         self.consumed = instruction.next_offset
         if self.has_branches and self.commands > MOST_COMMANDS:
-            reason = f"the stream does not end within {MOST_COMMANDS:,} commands"
+            reason = f"the stream does not end within {counted(MOST_COMMANDS, 'command')}"
             raise _at(NpuFault("timeout", reason), instruction)
 
     def _issued(self, instruction: Instruction) -> Iterator[IssuedOperation]:

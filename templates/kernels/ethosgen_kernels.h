@@ -34,6 +34,16 @@ void ethosgen_matrix_short_s8(int8_t *output, const int8_t *rows, const int8_t *
 void ethosgen_row_s8(int8_t *output, const int8_t *row, const int8_t *weights,
                      const int32_t *scales, const struct ethosgen_matrix *shape);
 
+/*
+ * The same for one row and one multiplier, 8 channels at a time: their number is a multiple of 8,
+ * `depth` is a multiple of 16 or less than 16, and the shift is negative.
+ *
+ * weights: for every 8 channels, for every 16 of depth, 16 bytes of each of the 8, padded with zeros.
+ * scales: mantissa, shift, biases. Behind the weights 16 bytes, behind the biases 8 words are read.
+ */
+void ethosgen_row_eight_s8(int8_t *output, const int8_t *row, const int8_t *weights,
+                           const int32_t *scales, const struct ethosgen_matrix *shape);
+
 /* Rows of bytes, which may overlap, and the place of what is computed from them. */
 struct ethosgen_rows {
     const int8_t *first;

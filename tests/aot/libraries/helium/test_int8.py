@@ -63,6 +63,14 @@ MATRIX: dict[str, Build] = {
     "dense, whole vectors, bounds": lambda n: n.fully_connected(
         n.input((2, 64)), 8, activation="RELU"
     ),
+    "one row, a vector": lambda n: n.fully_connected(n.input((1, 16)), 8, activation="RELU6"),
+    "one row, less than a vector": lambda n: n.fully_connected(n.input((1, 5)), 24, bias=False),
+    "one row, two vectors": lambda n: n.fully_connected(n.input((1, 32)), 16),
+    "one row, many scales": lambda n: n.fully_connected(n.input((1, 32)), 16, per_channel=True),
+    "one row, odd vectors": lambda n: n.fully_connected(n.input((1, 80)), 40, activation="RELU"),
+    "one row, many vectors": lambda n: n.fully_connected(n.input((1, 640)), 8, scale=0.02),
+    "one row, saturates": lambda n: n.fully_connected(n.input((1, 48)), 16, scale=1e-3),
+    "one row, halves": lambda n: halves(n, 31, (1, 16)),
     "dense, no bias": lambda n: n.fully_connected(n.input((2, 17)), 4, bias=False),
     "pixels": lambda n: n.conv2d(n.input((2, 3, 5, 8)), 6, (1, 1), activation="RELU6"),
     "pixels, strided": lambda n: n.conv2d(n.input((1, 5, 6, 20)), 5, (1, 1), (2, 3)),

@@ -8,6 +8,7 @@ channels, blocks of depth. `lines.py` and `strips.py` have those of convolutions
 
 from ethosgen.aot.cost import TwoForms, per_element
 from ethosgen.aot.libraries.framework.sizes import LayerSizes, estimate_of, rows_or_patches
+from ethosgen.aot.libraries.helium.order import fits_eights
 from ethosgen.values.multiples import pieces
 
 LANES, BLOCK, HALF = 16, 4, 8
@@ -25,8 +26,19 @@ def multiplied(rows: int, depth: int, channels: int) -> float:
     return 40 + (pairs and 110 + blocks * (105 + pairs * pair)) + rest * single
 
 
+def row_of_eights(depth: int, channels: int) -> float:
+    """Return the instructions for one row and one multiplier, 8 channels at a time.
+
+    These are counts of the assembly, whose loop does 4 vectors a round; not least squares.
+    """
+    vectors = pieces(depth, LANES)
+    return 40 + channels // HALF * (27.0 + 17 * vectors + 2 * pieces(vectors, 4))
+
+
 def _rows(sizes: LayerSizes) -> float:
     """Rows that are contiguous in the input."""
+    if sizes.pixels == 1 and fits_eights(sizes.depth, sizes.channels):
+        return row_of_eights(sizes.depth, sizes.channels)
     return multiplied(sizes.pixels, sizes.depth, sizes.channels)
 
 

@@ -39,6 +39,7 @@ from ethosgen.values.network import Operator, Tensor
 ROWS = frozenset({"ethosgen_rows.c"})
 CONVOLUTION = frozenset({"ethosgen_convolution.c", "ethosgen_strips.h"})
 MATRIX = frozenset({"ethosgen_matrix.c", "ethosgen_sums.h"})
+ROW = frozenset({"ethosgen_row.c"})
 TWO = frozenset({"ethosgen_two.c"})
 CHANNELS = 2
 
@@ -234,8 +235,22 @@ def axis_of(
 
 def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
     """Return a kernel for rows that are contiguous in the input."""
+    if rows == 1 and (row := _row_of_eights(layer, weights)):
+        return row
     function = CFunction(matrix_function(weights.shape[1], rows), MATRIX)
     return rows_kernel(layer, function, matrix_constants(layer, weights, rows), has_count=False)
+
+
+def _row_of_eights(layer: Layer, weights: Array) -> Kernel | None:
+    """Return a kernel for one row and 8 channels at a time, None if it does not apply."""
+    channels, depth = weights.shape
+    table = settled_table(layer, weights)
+    if not order.is_row_of_eights(depth, table):
+        return None
+    output = shapes.output_of(layer)
+    matrix = shapes.HeliumMatrix(rows=1, depth=depth, channels=channels, output=output)
+    constants = order.row_weights(weights), order.row_scales(table), matrix
+    return rows_kernel(layer, CFunction("ethosgen_row_eight_s8", ROW), constants, has_count=False)
 
 
 def matrix_constants(

@@ -20,6 +20,8 @@ from ethosgen.values.network import Operator, Tensor
 
 MATRIX_CHANNELS = 4
 """Channels that the matrix kernel computes at a time."""
+ROW_CHANNELS = 8
+"""Channels that the kernel for one row computes at a time, if it applies."""
 MATRIX_DEPTH = 16
 """Products that one instruction of the matrix kernel accumulates."""
 MATRIX_DEPTH_S16 = 8
@@ -64,15 +66,43 @@ def scale_s64(bias: int, mantissa: int, shift: int) -> tuple[int, ...]:
     return low, high, mantissa, shift
 
 
-def matrix_weights(weights: Array, lanes: int = MATRIX_DEPTH) -> Array:
+def matrix_weights(
+    weights: Array, lanes: int = MATRIX_DEPTH, at_once: int = MATRIX_CHANNELS
+) -> Array:
     """Pack (channels, depth): for every 4 channels, for every 16 of depth, 16 bytes per channel.
 
-    `lanes` is the number of products that one instruction accumulates, 8 for int16.
+    `lanes` is the number of products that one instruction accumulates, 8 for int16; `at_once` that
+    of the channels.
     """
-    blocks = padded(padded(weights, MATRIX_CHANNELS, 0), lanes, 1)
+    blocks = padded(padded(weights, at_once, 0), lanes, 1)
     channels, depth = blocks.shape
-    split = blocks.reshape(channels // MATRIX_CHANNELS, MATRIX_CHANNELS, -1, lanes)
+    split = blocks.reshape(channels // at_once, at_once, -1, lanes)
     return np.ascontiguousarray(split.transpose(0, 2, 1, 3)).reshape(channels * depth)
+
+
+def row_weights(weights: Array) -> Array:
+    """Pack (channels, depth) as `matrix_weights` does, but for every 8 channels, and a vector more.
+
+    The kernel loads that vector ahead, and does not use it.
+    """
+    more = np.zeros(MATRIX_DEPTH, weights.dtype)
+    return np.concatenate([matrix_weights(weights, at_once=ROW_CHANNELS), more])
+
+
+def row_scales(table: Array) -> Array:
+    """Pack (channels, 3) with one multiplier: mantissa, shift, biases, 8 words behind them."""
+    return np.concatenate([table[0, 1:], table[:, 0], np.zeros(ROW_CHANNELS, table.dtype)])
+
+
+def is_row_of_eights(depth: int, table: Array) -> bool:
+    """Return whether the kernel for one row and 8 channels applies, by (channels, 3) of scales."""
+    is_one = bool((table[:, 1:] == table[0, 1:]).all()) and table[0, 2] < 0
+    return is_one and fits_eights(depth, len(table))
+
+
+def fits_eights(depth: int, channels: int) -> bool:
+    """Return whether a row and a number of channels have the size for that kernel."""
+    return channels % ROW_CHANNELS == 0 and (depth % MATRIX_DEPTH == 0 or depth < MATRIX_DEPTH)
 
 
 def matrix_scales(table: Array) -> Array:

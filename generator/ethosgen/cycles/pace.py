@@ -12,9 +12,9 @@ PACE = {
     "cortex-m4": 1.1,
     "cortex-m33": 1.1,
     "cortex-m7": 1.01,
-    "cortex-m52": 1.13,
-    "cortex-m55": 1.13,
-    "cortex-m85": 1.54,
+    "cortex-m52": 1.05,
+    "cortex-m55": 1.05,
+    "cortex-m85": 1.45,
 }
 """By core; an M0's is the M0+'s, an M52's the M55's."""
 SOURCE = "stored costs"

@@ -1,13 +1,11 @@
 """QEMU's machine for an FVP: Corstone-300's, and what that lacks, by a plug-in of QEMU's."""
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 
 from ethosgen.board import Board, load_board
-from ethosgen.host.qemu_plugins import build_plugin
+from ethosgen.host.qemu_plugins import stored_plugin
 from ethosgen.targets.attach.memory import SECURE_ALIAS, loaded_ranges
 from ethosgen.targets.attach.monitor import Monitor
 from ethosgen.values.errors import InputError
@@ -49,16 +47,14 @@ def require_memories(platform: FixedPlatform, elf: Path) -> None:
             )
 
 
-def added_arguments(platform: FixedPlatform, stack: ExitStack) -> list[str]:
-    """Return QEMU's arguments for what its machine lacks; `stack` deletes the plug-in.
+def added_arguments(platform: FixedPlatform) -> list[str]:
+    """Return QEMU's arguments for what its machine lacks.
 
     ToolError without a C compiler for this machine, or if it fails.
     """
     if not platform.added:
         return []
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ethosgen-")))
-    plugin = folder / "memories.so"
-    build_plugin(_SOURCE, plugin, f"QEMU's plug-in for {platform.name}")
+    plugin = stored_plugin(_SOURCE, f"QEMU's plug-in for {platform.name}")
     return ["-plugin", ",".join([str(plugin), *platform.added])]
 
 

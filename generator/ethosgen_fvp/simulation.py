@@ -132,7 +132,7 @@ def _attachment(
         attach=attach_model(accelerator),
         register_bytes=accelerator.register_bytes,
         loaded=images[1:],
-        more=[*loader_arguments(data), *CLOCK_ARGUMENTS, *added_arguments(platform, stack)],
+        more=[*loader_arguments(data), *CLOCK_ARGUMENTS, *added_arguments(platform)],
     )
 
 

@@ -65,18 +65,7 @@ def install_extra(extra: Extra, watch: Watch) -> None:
     """
     if not extra.missing:
         return
-    task = _ProgramTask(
-        f"installing the extra '{extra.name}'",
-        f"cannot install the extra '{extra.name}'",
-        f"run it yourself: {extra.install_command}",
-    )
-    with watch.phase("install", task.title):
-        _run(extra.command, task, watch)
-    importlib.invalidate_caches()
-    if missing := extra.missing:
-        raise ToolError(
-            f"'{extra.install_command}' succeeded, but {' and '.join(missing)} cannot be found"
-        )
+    _install(extra, f"the extra '{extra.name}'", watch)
 
 
 def install_tools(tools: ToolSet, watch: Watch) -> None:
@@ -86,16 +75,21 @@ def install_tools(tools: ToolSet, watch: Watch) -> None:
     """
     if not tools.missing:
         return
+    _install(tools, f"'{tools.name}'", watch)
+
+
+def _install(wanted: Extra | ToolSet, named: str, watch: Watch) -> None:
     task = _ProgramTask(
-        f"installing '{tools.name}'",
-        f"cannot install '{tools.name}'",
-        f"run it yourself: {tools.install_command}",
+        f"installing {named}",
+        f"cannot install {named}",
+        f"run it yourself: {wanted.install_command}",
     )
     with watch.phase("install", task.title):
-        _run(tools.command, task, watch)
-    if missing := tools.missing:
+        _run(wanted.command, task, watch)
+    importlib.invalidate_caches()
+    if missing := wanted.missing:
         raise ToolError(
-            f"'{tools.install_command}' succeeded, but {' and '.join(missing)} cannot be found"
+            f"'{wanted.install_command}' succeeded, but {' and '.join(missing)} cannot be found"
         )
 
 

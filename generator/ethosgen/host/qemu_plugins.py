@@ -16,22 +16,11 @@ _DIGEST = 16
 """Digits of a digest in a file's name."""
 
 
-def build_plugin(source: Path, plugin: Path, what: str) -> None:
-    """Compile a plug-in; `what` names it in messages.
-
-    ToolError without a C compiler for this machine or QEMU, or if one of them fails.
-    """
-    command = [str(HOST_GCC.find()), "-O2", "-shared", "-fPIC", f"-DPLUGIN_VERSION={_interface()}"]
-    try:
-        run_command([*command, "-o", str(plugin), str(source)], _LIMIT_S)
-    except CommandError as error:
-        raise ToolError(f"cannot build {what}: {error}") from None
-
-
 def stored_plugin(source: Path, what: str) -> Path:
     """Return the plug-in in the user's cache folder, compiled if it is not there yet.
 
-    Errors are those of `build_plugin`.
+    `what` names it in messages. ToolError without a C compiler for this machine or QEMU, or if one
+    of them fails.
     """
     words = f"{_interface()} {HOST_GCC.find()} {source.read_text('utf-8')}"
     digest = hashlib.sha256(words.encode()).hexdigest()[:_DIGEST]
@@ -40,9 +29,17 @@ def stored_plugin(source: Path, what: str) -> Path:
         plugin.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=plugin.parent) as folder:
             built = Path(folder) / plugin.name
-            build_plugin(source, built, what)
+            _build(source, built, what)
             built.replace(plugin)
     return plugin
+
+
+def _build(source: Path, plugin: Path, what: str) -> None:
+    command = [str(HOST_GCC.find()), "-O2", "-shared", "-fPIC", f"-DPLUGIN_VERSION={_interface()}"]
+    try:
+        run_command([*command, "-o", str(plugin), str(source)], _LIMIT_S)
+    except CommandError as error:
+        raise ToolError(f"cannot build {what}: {error}") from None
 
 
 def _interface() -> int:

@@ -40,7 +40,7 @@ def is_drawn(part: Part, test: str, commit: str, eighths: int) -> bool:
 
 
 def eighths_of(part: Part, changed: Sequence[str] | None) -> int:
-    """Return how many eighths of a part's heavy tests run after a change."""
+    """Return how many eighths of a part's heavy tests a change runs."""
     least = EIGHTHS // 4 if part.is_drawn else 1
     if is_touched(part, changed):
         return EIGHTHS if part.runs_whole else max(least, eighths_of_touched(changed))
@@ -48,7 +48,7 @@ def eighths_of(part: Part, changed: Sequence[str] | None) -> int:
 
 
 def eighths_of_touched(changed: Sequence[str] | None) -> int:
-    """Return how many eighths run of each part that a change touches: of four, all."""
+    """Return how many eighths of each touched part run: all, if at most four are touched."""
     touched = sum(is_touched(part, changed) for part in PARTS)
     return EIGHTHS if changed is None else min(EIGHTHS, EIGHTHS * WHOLE_PARTS // max(1, touched))
 

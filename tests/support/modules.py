@@ -54,7 +54,7 @@ def import_file(path: Path) -> None:
 
 
 def lacking(path: Path) -> str | None:
-    """Return what to install if a file imports a package that an extra has, else None.
+    """Return what to install if a file imports a package of a missing extra, else None.
 
     pytest's own import describes the error at length, which takes longer than most imports.
     """

@@ -21,7 +21,6 @@ _LINE = re.compile(r"^ *([0-9a-f]+):\s+(.*)$")
 _COMMENT = re.compile(r"\s*@.*$")
 _TARGET = re.compile(r"(0x[0-9a-f]+) <[^>]*>")
 
-
 UNKNOWN = "<unknown>"
 """What llvm-objdump writes for an instruction that it does not know."""
 
@@ -60,7 +59,7 @@ class CodeText:
         return self._lines[start:end]
 
     def addresses(self, function: str) -> Addresses | None:
-        """Return where a function's code is, None if there is none of that name."""
+        """Return a function's address range, None if no function has that name."""
         if function not in self._names:
             return None
         start = self._starts[self._names.index(function)]
@@ -77,7 +76,7 @@ class CodeText:
 def read_code(elf: Path, model: CoreModel) -> CodeText:
     """Return the code of an ELF; InputError if it is none, ToolError without llvm-objdump.
 
-    The model tells which instructions there are: an ELF does not say that it has DSP ones.
+    The model selects the instruction set: an ELF does not record that it uses DSP instructions.
     """
     command = [
         str(LLVM_OBJDUMP.find()),

@@ -66,7 +66,7 @@ def model_of(core: str) -> CoreModel:
 
 
 def source_of(core: str) -> str:
-    """Return the words for a core's model, with the core if the model is of another one."""
+    """Describe a core's model; name the core, too, if the model is that of another core."""
     model = model_of(core)
     if core in (model.cpu, "cortex-m33"):  # whose title says it
         return model.title

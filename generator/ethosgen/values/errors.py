@@ -90,9 +90,9 @@ class NpuFault(EthosgenError):  # noqa: N818 - the term of Arm's manual
 
     `kind` is the STATUS bit that reports it: "bus" (bus_status), "parse" (cmd_parse_error),
     "weights" (wd_fault, the weight decoder's), "branch" (U85's branch_fault); or it is the model's
-    own: "timeout", or "bool" (a
-    value other than 0 and 1 for the CPU, which no STATUS bit reports). `offset` is the byte offset
-    of the command in its stream, `command` its name in Arm's register description.
+    own: "timeout", or "bool" (a value other than 0 and 1 for the CPU, which no STATUS bit reports).
+    `offset` is the byte offset of the command in its stream, `command` its name in Arm's register
+    description.
     """
 
     exit_status = 6

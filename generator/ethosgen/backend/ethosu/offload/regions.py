@@ -231,7 +231,9 @@ def _rewritten(
 
 
 def _targets(commands: bytes, table: _AddressCodes) -> Iterator[int]:
-    """Yield the byte offset to which each branch goes."""
+    """Yield the byte offset to which each branch goes; U55 and U65 have no branches."""
+    if table.branch is None:
+        return
     for code, _, payload in commands_of(commands):
         if payload is not None and code == table.branch:
             yield payload

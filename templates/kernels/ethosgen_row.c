@@ -32,8 +32,8 @@
  * q1: zero point. q6, q7: bounds. On the stack: 1, row, shift, mantissa, the last place in the output.
  *
  * A load takes as long as a MAC, and both run side by side, so that loads count. All even registers
- * hold sums; the loop (1) has no hardware support, and does 4 vectors a round, some of them in the
- * first: it starts at one of 4 places, 68 bytes apart. The predicate is for a row of less than one
+ * hold sums; the loop (1) has no hardware support, and does 8 vectors a round, some of them in the
+ * first: it starts at one of 8 places, 68 bytes apart. The predicate is for a row of less than one
  * vector. q4 requantizes the even channels, q5 the odd ones; vqdmlah by 1 adds the sign, which rounds
  * halves away from zero. Meanwhile the sums get the next biases.
  */
@@ -60,7 +60,7 @@ ETHOSGEN_ASSEMBLY void ethosgen_row_eight_s8(
         "vldrb.8 q2, [r7], #16\n\t"
         "add r11, r1, r4, lsl #4\n\t"
         "negs r4, r4\n\t"
-        "and r4, r4, #3\n\t"
+        "and r4, r4, #7\n\t"
         "movs r0, #68\n\t"
         "adr r9, 2f\n\t"
         "mla r9, r4, r0, r9\n\t"
@@ -81,8 +81,12 @@ ETHOSGEN_ASSEMBLY void ethosgen_row_eight_s8(
         PRODUCTS LOAD_VECTOR
         PRODUCTS LOAD_VECTOR
         PRODUCTS LOAD_VECTOR
-        "cmp r1, r11\n\t"
+        PRODUCTS LOAD_VECTOR
+        PRODUCTS LOAD_VECTOR
+        PRODUCTS LOAD_VECTOR
+        PRODUCTS LOAD_VECTOR
         PRODUCTS
+        "cmp r1, r11\n\t"
         "bne 1b\n\t"
         "vmov q4[2], q4[0], r0, r8\n\t"
         "ldrd r0, r8, [sp, #12]\n\t"

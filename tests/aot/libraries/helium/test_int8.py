@@ -51,6 +51,11 @@ def shifts(net: NetworkBuilder, rows: int, depth: int, activation: str = "NONE")
     )[0]
 
 
+def vectors(count: int) -> Build:
+    """Return a layer of one row, which has so many vectors."""
+    return lambda n: n.fully_connected(n.input((1, 16 * count)), 16, scale=0.02)
+
+
 MATRIX: dict[str, Build] = {
     "shifts of all sizes": lambda n: shifts(n, 5, 35),
     "shifts of all sizes, bounds": lambda n: shifts(n, 7, 64, "RELU6"),
@@ -65,9 +70,11 @@ MATRIX: dict[str, Build] = {
     ),
     "one row, a vector": lambda n: n.fully_connected(n.input((1, 16)), 8, activation="RELU6"),
     "one row, less than a vector": lambda n: n.fully_connected(n.input((1, 5)), 24, bias=False),
-    "one row, two vectors": lambda n: n.fully_connected(n.input((1, 32)), 16),
+    "one row, 2 vectors": lambda n: n.fully_connected(n.input((1, 32)), 16),
     "one row, many scales": lambda n: n.fully_connected(n.input((1, 32)), 16, per_channel=True),
     "one row, odd vectors": lambda n: n.fully_connected(n.input((1, 80)), 40, activation="RELU"),
+    # The loop starts at one of 8 places.
+    **{f"one row, {count} vectors": vectors(count) for count in range(3, 10)},
     "one row, many vectors": lambda n: n.fully_connected(n.input((1, 640)), 8, scale=0.02),
     "one row, saturates": lambda n: n.fully_connected(n.input((1, 48)), 16, scale=1e-3),
     "one row, halves": lambda n: halves(n, 31, (1, 16)),

@@ -241,6 +241,22 @@ void ethosgen_spread_words(const struct ethosgen_piece *piece,
 }
 #endif
 
+void ethosgen_spread_shared(const struct ethosgen_piece *piece,
+                            const struct ethosgen_depthwise *layer)
+{
+    struct ethosgen_piece input = *piece;
+    struct ethosgen_depthwise lines = *layer;
+
+    input.channels /= GROUP;
+    lines.line_bytes *= GROUP;
+    lines.copies /= GROUP;
+    if (lines.copies == 1) {
+        ethosgen_spread(&input, &lines);
+    } else {
+        ethosgen_spread_copies(&input, &lines);
+    }
+}
+
 static inline int32_t least(int32_t x, int32_t y)
 {
     return x < y ? x : y;
@@ -344,7 +360,6 @@ ETHOSGEN_RARE void ethosgen_run_lines(int8_t *output, const int8_t *input,
     struct ethosgen_windows *windows = &lines->windows;
     int32_t phases = layer->phases;
 
-    windows->line_bytes = layer->line_bytes;
     windows->stride = layer->across.stride;
     windows->row_step = layer->across.output_step;
     windows->step = along->output_step * phases;

@@ -33,7 +33,7 @@ struct ethosgen_windows {
     int32_t mantissa[GROUP];
     const int8_t *weights;
     const int8_t *lines;     /* changed */
-    int32_t line_bytes;
+    int32_t line_bytes;      /* from a channel's line to the next; 0 if the 4 have the same */
     int32_t stride;          /* bytes from a row's windows to the next row's */
     int8_t *output;          /* changed */
     int32_t row_step;        /* bytes from a row of outputs to the next */
@@ -51,10 +51,11 @@ typedef void ethosgen_loop(struct ethosgen_windows *windows,
                            const struct ethosgen_depthwise *layer);
 
 /*
- * Copy pixels to their lines; or several times, to the lines of adjacent channels; or to lines of 4
- * rows, with padding in the place of those that there are not.
+ * Copy pixels to their lines; or several times, to the lines of adjacent channels, or to one line for 4
+ * of them; or to lines of 4 rows, with padding in the place of those that there are not.
  */
-ethosgen_filling ethosgen_spread, ethosgen_spread_copies, ethosgen_spread_words;
+ethosgen_filling ethosgen_spread, ethosgen_spread_copies, ethosgen_spread_shared;
+ethosgen_filling ethosgen_spread_words;
 
 /* The lines of a layer, its constants, the functions that fill and read the lines, and their state. */
 struct ethosgen_lines {
@@ -69,7 +70,7 @@ struct ethosgen_lines {
     struct ethosgen_windows windows;
 };
 
-/* Compute a picture. `lines` has no state yet. */
+/* Compute a picture. `lines` has no state yet but the distance of the lines. */
 void ethosgen_run_lines(int8_t *output, const int8_t *input, struct ethosgen_lines *lines,
                         const struct ethosgen_depthwise *layer);
 

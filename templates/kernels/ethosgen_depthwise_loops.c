@@ -192,10 +192,10 @@ LOOP(two, FIRST_OF_TWO, NEXT_OF_TWO)
 
 /* The sums of a window of 4 channels, from several vectors. */
 static inline int32x4_t sums_of(const int8_t *line0, const int8_t *weights,
-                                const struct ethosgen_depthwise *layer)
+                                int32_t line_bytes, const struct ethosgen_depthwise *layer)
 {
-    const int8_t *line1 = line0 + layer->line_bytes, *line2 = line1 + layer->line_bytes;
-    const int8_t *line3 = line2 + layer->line_bytes;
+    const int8_t *line1 = line0 + line_bytes, *line2 = line1 + line_bytes;
+    const int8_t *line3 = line2 + line_bytes;
     int32_t sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
     int32x4_t all;
 
@@ -238,10 +238,10 @@ static void run_any(struct ethosgen_windows *windows, const struct ethosgen_dept
         int8_t *output = windows->output + row * windows->row_step;
 
         for (int32_t left = windows->more; left >= 0; left--) {
-            int32x4_t sums = vaddq_s32(sums_of(line, windows->weights, layer), bias);
-            int32x4_t values = vaddq_n_s32(ethosgen_requantize_x4(sums, mantissa, shift),
-                                           layer->output.zero_point);
+            int32x4_t sums = sums_of(line, windows->weights, windows->line_bytes, layer);
+            int32x4_t values = ethosgen_requantize_x4(vaddq_s32(sums, bias), mantissa, shift);
 
+            values = vaddq_n_s32(values, layer->output.zero_point);
             values = vminq_s32(vmaxq_s32(values, vdupq_n_s32(INT8_MIN)), vdupq_n_s32(INT8_MAX));
             vstrbq_p_s32(output, values, inside);
             output += windows->step;
@@ -291,8 +291,11 @@ static void run(struct ethosgen_windows *windows, const struct ethosgen_depthwis
 #define LOOP_OF(helium) run
 #endif
 
-/* The functions of a loop: for one output for each channel, for several, and for lines of 4 rows. */
-#define LAYER(name, copy_function, loop_function, padding)                                     \
+/*
+ * The functions of a loop: for one output for each channel; for several, and for groups of 4 with
+ * one line; and for lines of 4 rows. `distance` is that of the lines of 4 channels.
+ */
+#define LAYER(name, copy_function, loop_function, distance, padding)                           \
     void ethosgen_depthwise_##name##_s8(int8_t *output, const int8_t *input, int8_t *lines,    \
                                         const int8_t *weights, const int32_t *scales,          \
                                         const struct ethosgen_depthwise *layer)                \
@@ -304,13 +307,16 @@ static void run(struct ethosgen_windows *windows, const struct ethosgen_depthwis
         all.scales = scales;                                                                   \
         all.copy = copy_function;                                                              \
         all.loop = loop_function;                                                              \
+        all.windows.line_bytes = distance;                                                     \
         all.needs_padding = padding;                                                           \
         ethosgen_run_lines(output, input, &all, layer);                                        \
     }
 #define LAYERS(name, loop)                                                                     \
-    LAYER(name, ethosgen_spread, loop, 1)                                                      \
-    LAYER(name##_copies, ethosgen_spread_copies, loop, 1)
-#define WORDS(name, loop) LAYER(words_##name, ethosgen_spread_words, loop, 0)
+    LAYER(name, ethosgen_spread, loop, layer->line_bytes, 1)                                   \
+    LAYER(name##_copies, ethosgen_spread_copies, loop, layer->line_bytes, 1)                   \
+    LAYER(name##_shared, ethosgen_spread_shared, loop, 0, 1)
+#define WORDS(name, loop)                                                                      \
+    LAYER(words_##name, ethosgen_spread_words, loop, layer->line_bytes, 0)
 
 LAYERS(by_1, LOOP_OF(run_by_1))
 LAYERS(by_2, LOOP_OF(run_by_2))

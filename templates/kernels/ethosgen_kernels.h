@@ -171,6 +171,15 @@ ETHOSGEN_DEPTHWISE(short_copies);
 ETHOSGEN_DEPTHWISE(two_copies);
 ETHOSGEN_DEPTHWISE(any_copies);
 
+/* The same for multiples of 4 outputs for each channel of the input: 4 of them have one line. */
+ETHOSGEN_DEPTHWISE(by_1_shared);
+ETHOSGEN_DEPTHWISE(by_2_shared);
+ETHOSGEN_DEPTHWISE(by_4_shared);
+ETHOSGEN_DEPTHWISE(by_8_shared);
+ETHOSGEN_DEPTHWISE(short_shared);
+ETHOSGEN_DEPTHWISE(two_shared);
+ETHOSGEN_DEPTHWISE(any_shared);
+
 /* The same for layers with one output for each channel, and lines of 4 rows. `lines` is aligned to 4. */
 ETHOSGEN_DEPTHWISE(words_by_4);
 ETHOSGEN_DEPTHWISE(words_by_8);

@@ -155,6 +155,27 @@ DEPTHWISE: dict[str, Build] = {
     "two outputs a channel, many vectors": lambda n: n.depthwise(
         n.input((1, 9, 10, 6)), (7, 7), multiplier=2
     ),
+    "shared line, one column": lambda n: n.depthwise(
+        n.input((1, 12, 1, 6)), (5, 1), multiplier=4, activation="RELU6"
+    ),
+    "shared line, one column, strided": lambda n: n.depthwise(
+        n.input((2, 17, 1, 8)), (5, 1), (2, 1), multiplier=4
+    ),
+    "shared line, one column, far apart": lambda n: n.depthwise(
+        n.input((1, 41, 1, 8)), (3, 1), (8, 1), multiplier=4
+    ),
+    "shared line, more than a vector": lambda n: n.depthwise(n.input((1, 9, 7, 9)), multiplier=4),
+    "shared line, far apart": lambda n: n.depthwise(
+        n.input((1, 10, 13, 2)), (2, 2), (3, 3), multiplier=12
+    ),
+    "shared line, two vectors": lambda n: n.depthwise(n.input((2, 7, 8, 3)), (5, 5), multiplier=4),
+    "shared line, many vectors": lambda n: n.depthwise(
+        n.input((1, 9, 10, 6)), (7, 7), multiplier=8
+    ),
+    "shared line, several blocks": lambda n: n.depthwise(n.input((1, 14, 15, 30)), multiplier=4),
+    "shared line, unusual shifts": lambda n: n.depthwise(
+        n.input((1, 9, 7, 3), scale=1.0), (5, 5), multiplier=4, scale=0.02
+    ),
     "columns as lines": lambda n: n.depthwise(n.input((1, 12, 1, 12)), (5, 1), padding="VALID"),
     "columns as lines, strided": lambda n: n.depthwise(n.input((2, 17, 2, 8)), (5, 1), (2, 1)),
     "one column, strided": lambda n: n.depthwise(n.input((2, 17, 1, 8)), (5, 1), (2, 1)),

@@ -98,7 +98,7 @@ def _constants(
         block=lines.block,
         columns=lines.columns,
         height=lines.height,
-        line_bytes=lines.line_bytes,
+        line_bytes=lines.line_bytes // lines.sharing,
         rows=lines.across.taps,
         shared=lines.shared,
         window_step=lines.window_step,

@@ -81,7 +81,12 @@ class Lines:
         """The bytes of a line, including those that the last window reads beyond its taps."""
         last = (self.pixels - 1) * self.window_step + self.height - 1
         read = max(self.columns * self.height, last + self.vectors * MATRIX_DEPTH)
-        return rounded_up(read, WORD) if self.is_words else read
+        return rounded_up(read, WORD if self.is_words else self.sharing)
+
+    @property
+    def sharing(self) -> int:
+        """The channels that have one line: 4, if the copies of a channel are groups of 4."""
+        return 1 if self.copies % MATRIX_CHANNELS else MATRIX_CHANNELS
 
     @property
     def is_words(self) -> bool:
@@ -90,15 +95,15 @@ class Lines:
 
     @property
     def block(self) -> int:
-        """The channels that have a line at a time."""
+        """The channels that have lines at a time."""
         unit = MATRIX_DEPTH if self.is_words else COPIED
         most = max(ROOM // self.line_bytes // unit, 1) * unit
-        return min(most, rounded_up(self.channels, COPIED))
+        return min(most, rounded_up(self.channels // self.sharing, COPIED)) * self.sharing
 
     @property
     def room_bytes(self) -> int:
         """The bytes of all lines."""
-        return self.block * self.line_bytes
+        return self.block // self.sharing * self.line_bytes
 
     @property
     def outputs(self) -> int:
@@ -126,6 +131,8 @@ class Lines:
     def _named(self, loop: str) -> str:
         if self.is_words:
             return f"words_{loop}"
+        if self.sharing > 1:
+            return f"{loop}_shared"
         return f"{loop}_copies" if self.copies > 1 else loop
 
     @property
@@ -173,7 +180,7 @@ class Lines:
         if self.is_words:
             return strips * pieces(self.channels, MATRIX_DEPTH) * (90 + 40.5 * self.columns)
         copied = self.rows * (40 + 10.5 * self.columns)
-        return pieces(self.channels, COPIED) * (20 * strips + copied)
+        return pieces(self.channels // self.sharing, COPIED) * (20 * strips + copied)
 
     def _window(self) -> float:
         """Return the cycles of a window of 4 channels."""

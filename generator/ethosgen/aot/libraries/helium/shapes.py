@@ -108,10 +108,10 @@ class HeliumDepthwise(Struct, name="ethosgen_depthwise"):
     across: HeliumAxis
     phases: int
     pixels: Annotated[int, "at most, outputs of a row that are computed from the same lines"]
-    block: Annotated[int, "channels that have a line; a multiple of 8"]
+    block: Annotated[int, "channels that have lines at a time; a multiple of 8"]
     columns: Annotated[int, "of a line"]
     height: Annotated[int, "bytes of a column"]
-    line_bytes: int
+    line_bytes: Annotated[int, "of a line, divided by the channels that share it"]
     rows: Annotated[int, "rows of a window"]
     shared: Annotated[int, "rows of outputs that are computed from the same lines"]
     window_step: Annotated[int, "bytes from a window to the next in its line"]

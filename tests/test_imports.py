@@ -43,7 +43,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "stages",
     ),
     ("backend",),
-    ("device", "oracle"),
+    ("device", "optimizer", "oracle"),
     ("cycles", "frontend", "samples"),
     ("host", "toml"),
     ("platforms",),
@@ -53,7 +53,12 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 """The rooms from the top down: one imports only rooms on lower floors."""
 
 SIMULATOR = f"{ETHOS_U}.simulator"
-APART = ((SIMULATOR, f"{ETHOS_U}.offload"), ("oracle", "aot"))
+APART = (
+    (SIMULATOR, f"{ETHOS_U}.offload"),
+    ("oracle", "aot"),
+    ("oracle", "optimizer"),
+    ("verdict", "optimizer"),
+)
 """A judge, and what it judges: an oracle that shares code with a compiler shares its faults."""
 
 OWNERS = {

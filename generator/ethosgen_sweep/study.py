@@ -173,6 +173,7 @@ class Study(_StudyTable):
     )
     cpu_ops: list[str] = Field([], description="Operators to keep on the CPU, by TFLite's names.")
     check: bool = Field(True, description="Compare each plan with the oracle before it is used.")
+    optimize: bool = Field(True, description="Leave out what cannot change a network's outputs.")
     trust_compiler: bool = Field(False, description="Offload despite known errata, unchecked.")
     allow_difference: float = Field(
         0.0, ge=0, description="The steps by which outputs of accelerators may differ."

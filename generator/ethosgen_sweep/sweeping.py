@@ -324,6 +324,7 @@ def comparison_of(study: Study, path: Path) -> ComparisonRequest:
             study.check,
             study.oracle,
             study.allow_difference,
+            optimize=study.optimize,
         ),
         reading=ReadOptions(
             tuple((name, tuple(shape)) for name, shape in study.shapes.items()), study.input_layout

@@ -26,7 +26,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "accuracy": api.accuracy,
 }
 RENAMED = {"networks": "network", "input_path": "inputs", "strategy": "strategies"}
-OPTIONS = {"cpu_ops", "offload", "trust_compiler", "check", "oracle", "steps", "allow_fallback"}
+OPTIONS = {
+    *("cpu_ops", "offload", "trust_compiler", "check", "optimize", "oracle", "steps"),
+    "allow_fallback",
+}
 """Fields of OffloadOptions; `strategy` and `arena_limit` are those of its schedule."""
 SCHEDULE = {"strategy", "arena_limit"}
 READING = {"shapes", "input_layout"}

@@ -78,6 +78,7 @@ def test_another_format_is_one_sentence(tmp_path: Path, project: Project, number
             oracle="litert",
             steps=1.0,
             schedule=Schedule(Strategy.SIZE, 1024),
+            optimize=False,
         ),
     ],
 )

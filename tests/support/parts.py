@@ -302,7 +302,16 @@ PARTS = (
     Part(
         "flow",
         ("tests/api/", "tests/commands/", "tests/flow/", "tests/verdict/"),
-        _of("api/", "commands/", "flow/", "oracle/", "platforms/", "samples/", "verdict/"),
+        _of(
+            "api/",
+            "commands/",
+            "flow/",
+            "optimizer/",
+            "oracle/",
+            "platforms/",
+            "samples/",
+            "verdict/",
+        ),
         core=(
             "tests/api/test_runs.py::test_verify_runs_one_network_or_several",
             "tests/commands/test_cli.py",

@@ -60,6 +60,13 @@ CHECK = click.option(
     "[default: check].",
 )
 
+OPTIMIZE = click.option(
+    "--optimize/--no-optimize",
+    default=True,
+    help="Leave out what cannot change the network's outputs, such as channels that are constant "
+    "for every input [default: optimize].",
+)
+
 ALLOW_DIFFERENCE = click.option(
     "--allow-difference",
     "steps",
@@ -85,6 +92,7 @@ def with_division(function: Callable[..., Any]) -> Callable[..., Any]:
     @OFFLOAD
     @TRUST_COMPILER
     @CHECK
+    @OPTIMIZE
     @ORACLE
     @ALLOW_DIFFERENCE
     @ALLOW_FALLBACK
@@ -94,6 +102,7 @@ def with_division(function: Callable[..., Any]) -> Callable[..., Any]:
         offload: str,
         trust_compiler: bool,
         check: bool,
+        optimize: bool,
         oracle: str | None,
         steps: float,
         allow_fallback: bool,
@@ -101,7 +110,14 @@ def with_division(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         mode = OffloadMode(offload)
         options = OffloadOptions(
-            cpu_ops, mode, trust_compiler, check, oracle, steps, allow_fallback=allow_fallback
+            cpu_ops,
+            mode,
+            trust_compiler,
+            check,
+            oracle,
+            steps,
+            allow_fallback=allow_fallback,
+            optimize=optimize,
         )
         return function(options=options, **arguments)
 

@@ -57,6 +57,8 @@ def plan_lines(plan: Any) -> list[str]:
     fused = [f"            fused: {_fused_text(plan.fused)}"] if plan.fused else []
     if plan.decompressed:
         fused.append(_decompressed_line(plan))
+    if plan.optimization:
+        fused.append(f"  optimizer {plan.optimization.text()}")
     if plan.quantize_with:
         fused.append(f"  note      computes in float32; quantize it with: {plan.quantize_with}")
     shares = [_share_line(share) for share in plan.shares]

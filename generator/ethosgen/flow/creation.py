@@ -78,7 +78,7 @@ def create_project(
     networks = _read_all(recipe, watch)
     folder = directory or Path(joined_name([network.name for network in networks]))
     wanted = _with_the_others(
-        [_Wanted(network, recipe.options) for network in networks], folder, watch
+        [_Wanted(network, _options_of(recipe)) for network in networks], folder, watch
     )
     networks = [each.network for each in wanted]
     app = _fitting_app(recipe, networks) or _stored_app(folder)
@@ -113,6 +113,11 @@ def create_project(
         )
         files = write(project, folder)
     return Written(folder, files, tuple(programs), tuple(choices))
+
+
+def _options_of(recipe: Recipe) -> OffloadOptions:
+    """Return the options; weights that are replaced later must not decide about the code."""
+    return replace(recipe.options, optimize=False) if recipe.apart else recipe.options
 
 
 def _fitting_app(recipe: Recipe, networks: Sequence[Network]) -> str | None:

@@ -231,7 +231,7 @@ def verify(
         info = open_project(directory)
         if flasher is not None:
             flash_project(directory, tool=flasher, watch=watch)
-        networks = [program.plan.network for program in written.programs]
+        networks = [program.plan.original for program in written.programs]
         judged = run_and_judge(dict(enumerate(networks)), info, built, options, watch)
         report = _with_choices(judged, written.choices)
         if info.app is None:

@@ -17,7 +17,9 @@ from ethosgen.backend import (
 )
 from ethosgen.backend.protocol import BoardMemories, DivisionTask, Wrapped
 from ethosgen.flow.choice import faster_plan
+from ethosgen.flow.optimizing import optimized_for
 from ethosgen.flow.wrapping import UserAccelerators, estimate, offered_by
+from ethosgen.oracle.answers import Answer
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.allocation import FREE, Allocation, OperatorIndex
@@ -25,6 +27,7 @@ from ethosgen.values.errors import InputError, InternalError
 from ethosgen.values.extension import Extension
 from ethosgen.values.naming import check_name, name_from_file
 from ethosgen.values.network import Graph, Network, Operator
+from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import (
     CPU,
     EXACT,
@@ -153,13 +156,23 @@ def make_plan(
 ) -> Plan:
     """Divide a network between the NPU, if there is one, users' accelerators, and the CPU.
 
-    `ask` runs the oracle for the check.
+    The plan is of the optimized network. `ask` runs the oracle on the original for the check.
     """
     planner, options = settings.planner(), settings.options
-    plan = exact_plan(network, planner, options, watch, ask)
-    plan = _with_reasons(plan, network)
+    optimized = optimized_for(network, options, watch)
+    planned = optimized.network if optimized else network
+
+    def ask_original(
+        _planned: Network, samples: Sequence[Arrays], oracle: str | None
+    ) -> Answer | str:
+        return ask(network, samples, oracle)
+
+    plan = exact_plan(planned, planner, options, watch, ask_original)
+    plan = _with_reasons(plan, planned)
     plan = replace(plan, options=options, extension=settings.extension)
-    return _with_placings(plan, planner.accelerators, planner.task(network))
+    if optimized:
+        plan = replace(plan, before=network, optimization=optimized.facts)
+    return _with_placings(plan, planner.accelerators, planner.task(planned))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from ethosgen.project.weights import alignment_of, regions_of
 from ethosgen.project.weights_file import SUFFIX, read_weights
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Quantization, Tensor
+from ethosgen.values.optimization import Change, Optimization
 from ethosgen.values.plan import (
     Check,
     Choice,
@@ -160,6 +161,7 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
         "offload": asked.mode.value,
         "trust_compiler": asked.trust_compiler,
         "check": asked.check,
+        "optimize": asked.optimize,
         "oracle": asked.oracle,
         "steps": asked.steps,
         "schedule": {
@@ -277,6 +279,7 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
             mode=OffloadMode(network["offload"]),
             trust_compiler=bool(network["trust_compiler"]),
             check=bool(network["check"]),
+            optimize=bool(network["optimize"]),
             oracle=network["oracle"],
             steps=float(network["steps"]),
             allow_fallback=True,  # a project was written, so it was allowed, or not needed
@@ -344,6 +347,7 @@ def _read_summary(plan: Mapping[str, Any]) -> PlanSummary:
     placings = tuple(map(_read_placing, plan["placings"]))
     shares = tuple(Share(**share) for share in plan["shares"])
     check = Check(**{**stored, "cases": tuple(stored["cases"])}) if stored else None
+    optimized = plan["optimization"]
     read = {
         "cpu_operators": operators,
         "choices": choices,
@@ -352,8 +356,14 @@ def _read_summary(plan: Mapping[str, Any]) -> PlanSummary:
         "check": check,
         "shares": shares,
         "placings": placings,
+        "optimization": _read_optimization(optimized) if optimized else None,
     }
     return PlanSummary(**{**plan, **read})
+
+
+def _read_optimization(stored: Mapping[str, Any]) -> Optimization:
+    changes = tuple(Change(**change) for change in stored["changes"])
+    return Optimization(**{**stored, "changes": changes})
 
 
 def _read_placing(placing: Mapping[str, Any]) -> Placing:

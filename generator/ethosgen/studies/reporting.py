@@ -197,7 +197,7 @@ def _measured(asked: ReportRequest, on: str, watch: Watch) -> tuple[Network, Pro
         directory = Path(temporary) / "project"
         (program,) = create_project(asked.recipe, directory=directory, watch=watch).programs
         built = build_project(directory, on=on, profile=counts, watch=watch)
-        network = program.plan.network
+        network = program.plan.original
         options = RunOptions(asked.inputs, asked.criteria, line=asked.line, profile=counts)
         report = run_and_judge({0: network}, open_project(directory), built, options, watch)
     assert isinstance(report, Report)  # of one network

@@ -9,7 +9,9 @@ from ethosgen.values.allocation import OperatorIndex, ResidualIndex
 from ethosgen.values.device import Device
 from ethosgen.values.extension import Extension
 from ethosgen.values.lives import Life
+from ethosgen.values.local_memory import Local, LocalCopy
 from ethosgen.values.network import Graph, Network, Tensor
+from ethosgen.values.optimization import Optimization
 from ethosgen.values.quantization import command_for, is_float
 from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule
 
@@ -99,28 +101,6 @@ class Function:
 
 
 @dataclass(frozen=True)
-class Local:
-    """An accelerator's own memory: a C array of bytes, and the functions that copy to and from it.
-
-    Both are int32_t copy(void *to, const void *from, int32_t bytes), and return a status.
-    """
-
-    symbol: str
-    copy_in: str
-    copy_out: str
-
-
-@dataclass(frozen=True)
-class LocalCopy:
-    """The place of an argument in an accelerator's own memory; `direction` is "in", "out" or ""."""
-
-    argument: int
-    offset: int
-    bytes: int
-    direction: str
-
-
-@dataclass(frozen=True)
 class Call:
     """A call of a C function.
 
@@ -134,8 +114,8 @@ class Call:
     arguments: tuple[Argument, ...] = ()
     awaited: str = ""
     around: str = ""
-    local: "Local | None" = None
-    copies: "tuple[LocalCopy, ...]" = ()
+    local: Local | None = None
+    copies: tuple[LocalCopy, ...] = ()
     awaited_line: int | None = None
 
     @property
@@ -249,6 +229,7 @@ class OffloadOptions:
     Micro wherever it can run the network. `steps` is the difference that the user allows, for
     accelerators that round otherwise. `schedule` is for the NPU's compiler. With `allow_fallback`
     operators that a user's accelerator computes wrongly stay on the CPU; else they are an error.
+    `optimize` plans the network without what cannot change its outputs.
     """
 
     cpu_ops: tuple[str, ...] = ()
@@ -259,6 +240,7 @@ class OffloadOptions:
     steps: float = 0.0
     schedule: Schedule = USUAL_SCHEDULE
     allow_fallback: bool = False
+    optimize: bool = True
 
 
 EXACT = OffloadOptions()
@@ -363,6 +345,8 @@ class PlanSummary:
     """For each operator of the network; () for a precompiled file."""
     steps: float = 0.0
     """The steps by which outputs may differ from the oracle's, as the user allows; 0: exact."""
+    optimization: Optimization | None = None
+    """What the optimizer did; None if it found nothing, or was not asked."""
 
 
 @dataclass(frozen=True)
@@ -373,7 +357,8 @@ class Plan:
     byte offset in the arena of each tensor that the backend placed (for IoStyle.ARENA: partition
     inputs and outputs, and CPU tensors between them); partitions rely on it. `sram_bytes` is the
     SRAM that its compiler reports as used, inputs and outputs included. `npu_operators` is None
-    for a precompiled file, which does not record it.
+    for a precompiled file, which does not record it. `network` is the optimized one; operators are
+    numbered as there.
     """
 
     network: Network
@@ -441,8 +426,17 @@ class Plan:
     options: OffloadOptions = EXACT
     """The request: it produces the same plan again."""
     check: Check | None = None
+    optimization: Optimization | None = None
+    """See PlanSummary."""
+    before: Network | None = field(default=None, repr=False)
+    """The network as read, if the optimizer changed it."""
     devices: tuple[Device, ...] = ()
     """The devices besides the NPU that its partitions use."""
+
+    @property
+    def original(self) -> Network:
+        """The network as read: what the oracle runs."""
+        return self.before or self.network
 
     @property
     def npu(self) -> str:
@@ -471,6 +465,7 @@ class Plan:
             shares=self.shares,
             placings=self.placings,
             steps=self.steps,
+            optimization=self.optimization,
         )
 
     @property

@@ -208,6 +208,7 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """Return the report as an object of JSON types."""
         first = self.golden.first if self.golden else None
+        optimized = self.plan.optimization
         return {
             "model": self.network,
             "board": self.board,
@@ -256,6 +257,7 @@ class Report:
             "fused": list(self.plan.fused),
             "overlapped": list(self.plan.overlapped),
             "decompressed": dict(self.plan.decompressed) if self.plan.decompressed else None,
+            "optimization": dataclasses.asdict(optimized) if optimized else None,
             "cpu_operators": [
                 {"operator": c.code, "output": c.output, "reason": c.reason, "erratum": c.erratum}
                 for c in self.plan.cpu_operators

@@ -15,6 +15,7 @@ from ethosgen.backend.wrapped.python import Engine
 from ethosgen.backend.wrapped.site import ORDERS, known_pointers
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.grammar import counted
+from ethosgen.values.local_memory import Local, LocalCopy
 from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import (
@@ -23,8 +24,6 @@ from ethosgen.values.plan import (
     Blob,
     Call,
     Function,
-    Local,
-    LocalCopy,
     Scratch,
 )
 

@@ -1,0 +1,9 @@
+"""The optimizer: fewer products and weights, with every bit of the outputs unchanged.
+
+It works on the network as read, before anything is planned. REWRITES is the only place that lists
+what it does.
+"""
+
+from ethosgen.optimizer.optimizer import Optimized, optimize
+
+__all__ = ["Optimized", "optimize"]

@@ -1,0 +1,84 @@
+"""What the optimizer did to a network, in figures."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ethosgen.values.grammar import counted
+from ethosgen.values.network import ABSENT, Network
+
+_WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
+"""Operators whose second input is their weights."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one rewrite did: how many things of a kind it found.
+
+    `kind` is a noun in the singular, `did` what became of them: "constant channel", "removed".
+    """
+
+    rewrite: str
+    kind: str
+    did: str
+    count: int
+
+    def text(self) -> str:
+        """Return "1,641 constant channels removed"."""
+        return f"{counted(self.count, self.kind)} {self.did}"
+
+
+@dataclass(frozen=True)
+class Optimization:
+    """The changes of a network, and its products and weights before and after.
+
+    `kept` says why the network was used as it is although changes were found; "" if it was changed.
+    """
+
+    changes: tuple[Change, ...]
+    macs_before: int
+    macs_after: int
+    weights_before: int
+    weights_after: int
+    kept: str = ""
+
+    def text(self) -> str:
+        """Return the whole as one line for people."""
+        found = ", ".join(change.text() for change in self.changes)
+        if self.kept:
+            return f"not changed: {self.kept} (found: {found})"
+        macs = _less("multiplications", self.macs_before, self.macs_after)
+        weights = _less("weights", self.weights_before, self.weights_after)
+        return f"{found}: {macs}, {weights}"
+
+
+def _less(noun: str, before: int, after: int) -> str:
+    """Return "-49 % multiplications"."""
+    share = round(100 * (before - after) / before) if before else 0
+    return f"-{share} % {noun}" if share >= 0 else f"+{-share} % {noun}"
+
+
+def merged(changes: Iterable[Change]) -> tuple[Change, ...]:
+    """Return the changes with those of the same kind added up, in the order of their first."""
+    counts: dict[tuple[str, str, str], int] = {}
+    for change in changes:
+        key = change.rewrite, change.kind, change.did
+        counts[key] = counts.get(key, 0) + change.count
+    return tuple(Change(*key, count) for key, count in counts.items())
+
+
+def macs_of(network: Network) -> int:
+    """Return the products that an inference adds up; each subgraph counts once."""
+    return sum(graph.macs(op) for graph in network.graphs for op in graph.operators)
+
+
+def weights_of(network: Network) -> int:
+    """Return the number of weights of all layers; weights that layers share count once."""
+    return sum(
+        graph.tensors[index].elements
+        for graph in network.graphs
+        for index in {
+            op.inputs[1]
+            for op in graph.operators
+            if op.code in _WEIGHTED and len(op.inputs) > 1 and op.inputs[1] != ABSENT
+        }
+    )

@@ -61,7 +61,7 @@ INT16: dict[str, tuple[Build, int]] = {
 """Operators of int16 with micro-kernels, and the instructions of a network with them."""
 
 
-ENDS = {("float32", "int8"): 262_168, ("int8", "float32"): 114_710, ("int16", "float32"): 98_326}
+ENDS = {("float32", "int8"): 49_191, ("int8", "float32"): 24_606, ("int16", "float32"): 24_606}
 """Types of QUANTIZE or DEQUANTIZE, and the instructions for 32 x 32 x 16 elements."""
 
 

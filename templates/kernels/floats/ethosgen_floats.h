@@ -78,6 +78,23 @@ ETHOSGEN_BINARY_F32(mul);
 ETHOSGEN_BINARY_F32(mul_one);
 
 /*
+ * Convert `count` elements. The scale comes first, and for `quantize` its reciprocal and the least and
+ * the greatest input that an output can stand for.
+ */
+#define ETHOSGEN_QUANTIZE_F32(bits)                                                            \
+    void ethosgen_quantize_##bits##_f32(void *output, const float *input, int32_t count,       \
+                                        int32_t zero_point, const float *scale)
+#define ETHOSGEN_DEQUANTIZE_F32(type)                                                          \
+    void ethosgen_dequantize_##type##_f32(float *output, const void *input, int32_t count,     \
+                                          int32_t zero_point, const float *scale)
+
+ETHOSGEN_QUANTIZE_F32(8);
+ETHOSGEN_QUANTIZE_F32(16);
+ETHOSGEN_DEQUANTIZE_F32(s8);
+ETHOSGEN_DEQUANTIZE_F32(u8);
+ETHOSGEN_DEQUANTIZE_F32(s16);
+
+/*
  * Shift the state of each filter by a time step, append its feature, and write its sum over time.
  * `weights` has 4 weights for each time step of every 4 filters, zeros for filters that do not exist.
  */

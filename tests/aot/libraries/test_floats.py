@@ -95,6 +95,12 @@ OTHERS: dict[str, Build] = {
     "sums with one": lambda n: n.add(_in(n, 1), _in(n, 2, 5, 9)),
     "differences from channels": lambda n: n.sub(_in(n, 9), _in(n, 2, 5, 9)),
     "differences from pixels": lambda n: n.sub(_in(n, 3, 5, 11), _in(n, 3, 5, 1)),
+    "quantized": lambda n: n.quantize(_in(n, 2, 3, 5), "int8", 0.07, -5),
+    "quantized, 16 bits": lambda n: n.quantize(_in(n, 8), "int16", 1e-4, 0),
+    "quantized, one element": lambda n: n.quantize(_in(n, 1), "int8", 0.03, 0),
+    "dequantized": lambda n: n.dequantize(n.input((2, 3, 7), scale=0.07)),
+    "dequantized, unsigned": lambda n: n.dequantize(n.input((3, 8), "uint8", 0.3)),
+    "dequantized, 16 bits": lambda n: n.dequantize(n.input((2, 5), "int16", 0.001)),
     "products with pixels": lambda n: n.mul(_in(n, 4, 1), _in(n, 4, 9), activation="RELU"),
 }
 
@@ -186,7 +192,7 @@ def test_the_c_equals_tflite_micro(group: str, tmp_path: Path) -> None:
         outputs = generated.outputs(sample)
         assert outputs.keys() == wanted.keys()
         for name, array in wanted.items():
-            np.testing.assert_array_equal(outputs[name].view(np.int32), array.view(np.int32), name)
+            np.testing.assert_array_equal(outputs[name].view(np.int8), array.view(np.int8), name)
 
 
 @needs_gcc
@@ -265,6 +271,36 @@ def _with_nans(folder: Path) -> tuple[Path, Path]:
 @pytest.mark.parametrize("core", ["cortex-m55", "cortex-m33"])
 def test_bounds_keep_nan_and_minus_zero(core: str, tmp_path: Path) -> None:
     network, samples = _with_nans(tmp_path)
+    firmware_recipe = recipe(network, board=_board(core, tmp_path), npu="none")
+    report = flow.verify(firmware_recipe, flow.RunOptions(Inputs(samples, None, 0)), watch=Watch())
+    assert report.passed
+
+
+def _between_steps(scale: float) -> np.ndarray:
+    """Return floats at and beside each boundary of a quantization, and extraordinary ones."""
+    steps = np.arange(-300, 301) + np.array([[0.0], [0.5]])
+    exact = (steps * scale).astype(np.float32).reshape(-1)
+    beside = [np.nextafter(exact, np.float32(end)) for end in (-np.inf, np.inf)]
+    special = np.array([np.inf, -np.inf, 3e38, -3e38, 1e-30, -1e-30, -0.0, 1e-42], np.float32)
+    return np.concatenate([exact, *beside, special])
+
+
+@needs_qemu
+@pytest.mark.usefixtures("even_if_dearer")
+@pytest.mark.parametrize("core", ["cortex-m55", "cortex-m33"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
+def test_quotients_are_rounded_as_by_a_division(dtype: str, core: str, tmp_path: Path) -> None:
+    net = NetworkBuilder("network", seed=9)
+    scales = (0.1, 1 / 3, 2.0**-7, 1 / 255, 0.0235, 1.9999998, 37.7, 1e-9, 1e9)
+    values, outputs = {}, []
+    for scale in scales:
+        floats = _between_steps(scale)
+        x = _in(net, len(floats))
+        values[net.tensors[x].name] = floats[np.newaxis]
+        outputs.append(net.quantize(x, dtype, scale, 0 if dtype == "int16" else 3))
+    network, samples = tmp_path / "network.tflite", tmp_path / "samples.npz"
+    network.write_bytes(net.build(*outputs))
+    np.savez(samples, **values)
     firmware_recipe = recipe(network, board=_board(core, tmp_path), npu="none")
     report = flow.verify(firmware_recipe, flow.RunOptions(Inputs(samples, None, 0)), watch=Watch())
     assert report.passed

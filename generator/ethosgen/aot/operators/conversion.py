@@ -94,7 +94,12 @@ def quantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pointwise([source], target, formula)
 
 
-@operator("DEQUANTIZE", dtypes=("int8", "uint8", "int16"), cycles=per_element(7.0, moves=True))
+@operator(
+    "DEQUANTIZE",
+    dtypes=("int8", "uint8", "int16"),
+    cycles=per_element(7.0, moves=True),
+    in_place=True,
+)
 def dequantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute scale (q - zero point).
 

@@ -11,6 +11,7 @@ _SOURCE = LibrarySource(
     package=__name__,
     families=(
         "binary",
+        "conversion",
         "depthwise",
         "matrix",
         "pool",

@@ -83,6 +83,7 @@ def packed(
 ) -> Callable[[Pack], Packed]:
     """Declare that the decorated function packs these operators; all their tensors have `dtype`.
 
+    That of a conversion is two, the input's and the output's, with a space between them.
     `cycles` estimates the cost of the packed form, as `operator` does that of the plain one; as
     TwoForms it has that without Helium too. A form `for_helium` is no faster than the plain kernel
     on other processors; that can depend on the operator.
@@ -202,10 +203,10 @@ class MicroKernels(Library):
         return total(packing.cycles, operator, tensors)
 
     def _find(self, operator: Operator, tensors: Sequence[Tensor]) -> _Packing | None:
-        dtypes = {deciding_dtype(operator, tensors)}
-        dtypes |= {tensors[i].dtype for i in operator.outputs[:1]}
-        packings = _registry(self._source)
-        packing = packings.get((code_of(operator), *dtypes)) if len(dtypes) == 1 else None
+        dtypes = dict.fromkeys(
+            (deciding_dtype(operator, tensors), *(tensors[i].dtype for i in operator.outputs[:1]))
+        )
+        packing = _registry(self._source).get((code_of(operator), " ".join(dtypes)))
         if packing is None or self._has_all:
             return packing
         is_for_helium = packing.for_helium

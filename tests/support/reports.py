@@ -43,10 +43,10 @@ def observe(
     cpu_ops: tuple[str, ...] = (),
     accelerators: tuple[str, ...] = (),
 ) -> Observed:
-    """Return a network as `ethosgen report` sees it; the verdict is made up."""
+    """Return a network as `ethosgen report --no-optimize` sees it; the verdict is made up."""
     read = flow.read(network, None, Watch())
     accelerator = None if npu == NO_NPU else find_accelerator(npu)
-    options = OffloadOptions(cpu_ops=cpu_ops, check=False)
+    options = OffloadOptions(cpu_ops=cpu_ops, check=False, optimize=False)
     wrapped = [load_wrapped(name) for name in accelerators]
     plan = make_plan(read, PlanSettings(accelerator, options, wrapped=wrapped), Watch())
     program = make_program(plan, Watch())

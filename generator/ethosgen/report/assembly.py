@@ -69,7 +69,7 @@ def assemble(observed: Observed) -> NetworkReport:
     return NetworkReport(
         command=observed.command,
         ethosgen=__version__,
-        subject=_subject(observed.network, layers),
+        subject=_subject(observed.network),
         setting=observed.setting,
         costs=_costs(observed, calls, timeline, layers),
         verdict=_verdict(observed.report, plan.check),
@@ -79,10 +79,11 @@ def assemble(observed: Observed) -> NetworkReport:
         memory=make_memory(program, calls),
         roofline=make_roofline(layers, calls),
         errata=make_errata(layers),
+        optimization=plan.optimization,
     )
 
 
-def _subject(network: Network, layers: tuple[ReportLayer, ...]) -> Subject:
+def _subject(network: Network) -> Subject:
     source = network.source
     data = source.data if source else b""
     tensors = {t.index: t for t in network.graph.tensors if t.data is not None}
@@ -92,8 +93,8 @@ def _subject(network: Network, layers: tuple[ReportLayer, ...]) -> Subject:
         format=source.format if source else "",
         bytes=len(data),
         sha256=hashlib.sha256(data).hexdigest(),
-        operators=len(layers),
-        macs=sum(layer.macs for layer in layers),
+        operators=len(network.graph.operators),
+        macs=sum(network.graph.macs(operator) for operator in network.graph.operators),
         constant_bytes=sum(len(t.data or b"") for t in tensors.values()),
         inputs=tuple(map(_port, network.inputs)),
         outputs=tuple(map(_port, network.outputs)),

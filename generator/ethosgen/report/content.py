@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ethosgen.values.optimization import Optimization
 from ethosgen.values.time import CpuTime
 
 FORMAT = 1
@@ -295,6 +296,8 @@ class NetworkReport:
     memory: MemoryUse
     roofline: Roofline | None
     errata: tuple[ReportedErratum, ...]
+    optimization: Optimization | None = None
+    """What the optimizer did; the layers are those of the optimized network."""
     format: int = FORMAT
 
     def as_json(self) -> dict[str, Any]:

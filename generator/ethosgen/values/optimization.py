@@ -53,8 +53,8 @@ class Optimization:
 
 def _less(noun: str, before: int, after: int) -> str:
     """Return "-49 % multiplications"."""
-    share = round(100 * (before - after) / before) if before else 0
-    return f"-{share} % {noun}" if share >= 0 else f"+{-share} % {noun}"
+    share = 100 * (after - before) / before if before else 0.0
+    return f"{share:+.2g} % {noun}" if share else f"as many {noun}"
 
 
 def merged(changes: Iterable[Change]) -> tuple[Change, ...]:

@@ -1,0 +1,1 @@
+"""Dead values: channels, weights and operators on which no output depends."""

@@ -1,0 +1,1 @@
+"""Intervals of a network's values, for every input."""

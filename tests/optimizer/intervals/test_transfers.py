@@ -1,0 +1,197 @@
+"""Each transfer function against TensorFlow Lite Micro, which computes every input in a domain."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ethosgen.frontend.tflite.reader import decode_network
+from ethosgen.optimizer.intervals.analysis import TRANSFERS, bounds_of
+from ethosgen.optimizer.intervals.bounds import Bounds, whole
+from ethosgen.optimizer.intervals.site import BoundedSite
+from ethosgen.oracle.tflm import golden_outputs
+from tests.support.networks import NetworkBuilder
+
+Array = np.ndarray[Any, Any]
+Build = Callable[[NetworkBuilder, Sequence[int]], int]
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Channels of an operator's inputs: for each input the values that each channel may take.
+
+    Every combination of all inputs' channels at one place is a row.
+    """
+
+    values: tuple[tuple[range, ...], ...]
+    scales: tuple[float, ...] = (0.05, 0.03)
+    points: tuple[int, ...] = (3, -7)
+
+    def rows(self) -> list[Array]:
+        """Return for each input its values as (combinations, channels)."""
+        flat = [r for channels in self.values for r in channels]
+        table = np.array(list(product(*flat)), np.int8)
+        ends = np.cumsum([len(channels) for channels in self.values])[:-1]
+        return np.split(table, ends, axis=1)
+
+
+NARROW, LOW, HIGH, ONE = range(-4, 5), range(-128, -119), range(119, 128), range(17, 18)
+WHOLE = range(-128, 128)
+
+
+def check(build: Build, domain: Domain, *, slack: int = 1) -> None:
+    """Compare bounds with all outputs of an operator; they may be wider by `slack`."""
+    rows = domain.rows()
+    net = NetworkBuilder("brute", seed=5)
+    count = len(rows[0])
+    inputs = [
+        net.input((count, 1, 1, part.shape[1]), scale=scale, zero_point=point)
+        for part, scale, point in zip(rows, domain.scales, domain.points, strict=False)
+    ]
+    network = decode_network(net.build(build(net, inputs)), "brute")
+    sample = {
+        tensor.name: part.reshape(tensor.shape)
+        for tensor, part in zip(network.inputs, rows, strict=True)
+    }
+    (outputs,) = golden_outputs(network, [sample])
+    (output,) = outputs.values()
+    by_channel = output.astype(np.int64).reshape(-1, output.shape[-1])
+    graph = network.graph
+    known = bounds_of(graph)
+    for tensor, channels in zip(network.inputs, domain.values, strict=True):
+        ends = [(r.start, r.stop - 1) for r in channels]
+        known[tensor.index] = Bounds(*(np.array(end, np.int64) for end in zip(*ends, strict=True)))
+    for operator in graph.operators:
+        found = TRANSFERS[operator.code](BoundedSite(operator, graph, known))
+        assert found is not None, operator.code
+        known[operator.outputs[0]] = found
+    least, most = by_channel.min(axis=0), by_channel.max(axis=0)
+    assert (found.low <= least).all() and (found.high >= most).all(), (found, least, most)
+    assert (least - found.low <= slack).all() and (found.high - most <= slack).all()
+
+
+def unary(code: str, **output: Any) -> Build:
+    return lambda net, x: net.unary(code, x[0], **output)
+
+
+def binary(way: str, activation: str, **output: Any) -> Build:
+    return lambda net, x: int(getattr(net, way)(x[0], x[1], activation, **output))
+
+
+@pytest.mark.parametrize("values", [NARROW, LOW, HIGH, ONE, WHOLE], ids=str)
+@pytest.mark.parametrize("code", ["RELU", "RELU6"])
+def test_clamps(code: str, values: range) -> None:
+    check(unary(code), Domain(((values,),)), slack=0)
+
+
+@pytest.mark.parametrize("values", [NARROW, LOW, HIGH, ONE, WHOLE], ids=str)
+@pytest.mark.parametrize(("scale", "point"), [(0.05, 3), (0.011, -128), (0.9, 60)])
+def test_requantization(values: range, scale: float, point: int) -> None:
+    def build(net: NetworkBuilder, x: Sequence[int]) -> int:
+        return net.quantize(x[0], "int8", scale, point)
+
+    check(build, Domain(((values,),)))
+
+
+@pytest.mark.parametrize("way", ["add", "sub", "mul"])
+@pytest.mark.parametrize("activation", ["NONE", "RELU", "RELU6"])
+@pytest.mark.parametrize(("first", "second"), [(NARROW, LOW), (HIGH, HIGH), (ONE, NARROW)], ids=str)
+@pytest.mark.parametrize("scale", [0.06, 0.31])
+def test_two_inputs(way: str, activation: str, first: range, second: range, scale: float) -> None:
+    check(binary(way, activation, scale=scale, zero_point=-9), Domain(((first,), (second,))))
+
+
+@pytest.mark.parametrize("way", ["maximum", "minimum"])
+@pytest.mark.parametrize(("first", "second"), [(NARROW, LOW), (HIGH, NARROW), (ONE, ONE)], ids=str)
+def test_extremes(way: str, first: range, second: range) -> None:
+    check(
+        lambda net, x: int(getattr(net, way)(x[0], x[1])),
+        Domain(((first,), (second,)), scales=(0.05, 0.05), points=(3, 3)),
+        slack=0,
+    )
+
+
+@pytest.mark.parametrize("activation", ["NONE", "RELU", "RELU6", "RELU_N1_TO_1"])
+@pytest.mark.parametrize("values", [(NARROW, LOW), (HIGH, ONE)], ids=str)
+@pytest.mark.parametrize("scale", [0.02, 0.4])
+def test_layers_over_two_channels(activation: str, values: tuple[range, ...], scale: float) -> None:
+    output = {"activation": activation, "scale": scale, "zero_point": -20}
+    domain = Domain((values,))
+    check(lambda net, x: net.conv2d(x[0], 5, (1, 1), **output), domain)
+    check(lambda net, x: net.fully_connected(x[0], 5, **output), domain)
+    check(lambda net, x: net.depthwise(x[0], (1, 1), multiplier=2, **output), domain)
+
+
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@pytest.mark.parametrize("values", [(NARROW, LOW, range(-2, 3)), (HIGH, ONE, ONE)], ids=str)
+@pytest.mark.parametrize("is_depthwise", [False, True])
+def test_borders(padding: str, values: tuple[range, ...], *, is_depthwise: bool) -> None:
+    """Three places of one channel; an interval is that of all, as a channel's values are."""
+    wide = range(min(r.start for r in values), max(r.stop for r in values))
+    few = [wide[0], wide[len(wide) // 2], wide[-1]]  # sums are linear: ends suffice
+    table = np.array(list(product(few, repeat=3)), np.int8)
+    net = NetworkBuilder("borders", seed=8)
+    x = net.input((len(table), 1, 3, 1), scale=0.05, zero_point=3)
+    layer = net.depthwise if is_depthwise else net.conv2d
+    more = {"multiplier": 4} if is_depthwise else {"channels": 4}
+    y = layer(x, kernel=(1, 2), padding=padding, scale=0.1, zero_point=0, **more)  # type: ignore[operator]
+    network = decode_network(net.build(y), "borders")
+    graph, operator = network.graph, network.graph.operators[0]
+    (outputs,) = golden_outputs(network, [{network.inputs[0].name: table.reshape(-1, 1, 3, 1)}])
+    (output,) = outputs.values()
+    by_channel = output.astype(np.int64).reshape(-1, 4)
+    known = bounds_of(graph)
+    known[graph.inputs[0]] = Bounds(np.array([wide[0]]), np.array([wide[-1]]))
+    found = TRANSFERS[operator.code](BoundedSite(operator, graph, known))
+    assert found is not None
+    least, most = by_channel.min(axis=0), by_channel.max(axis=0)
+    assert (found.low <= least).all() and (found.high >= most).all()
+    assert (least - found.low <= 1).all() and (found.high - most <= 1).all()
+
+
+MOVES: dict[str, Build] = {
+    "pad": lambda net, x: net.pad(x[0], ((0, 0), (1, 0), (0, 2), (0, 0))),
+    "pad channels": lambda net, x: net.pad(x[0], ((0, 0), (0, 0), (0, 0), (1, 0))),
+    "concat": lambda net, x: net.concat([x[0], x[0]]),
+    "concat rows": lambda net, x: net.concat([x[0], x[0]], 1),
+    "transpose": lambda net, x: net.transpose(x[0], (0, 3, 1, 2)),
+    "flatten": lambda net, x: net.reshape(x[0], (1, net.tensors[x[0]].shape[0] * 2)),
+    "halve": lambda net, x: net.reshape(x[0], (net.tensors[x[0]].shape[0] * 2, 1, 1, 1)),
+    "max pool": lambda net, x: net.max_pool(x[0], (1, 1), activation="RELU"),
+    "average pool": lambda net, x: net.average_pool(x[0], (1, 1), activation="RELU6"),
+}
+
+
+@pytest.mark.parametrize("name", MOVES)
+@pytest.mark.parametrize("values", [(NARROW, LOW), (HIGH, ONE)], ids=str)
+def test_moves(name: str, values: tuple[range, ...]) -> None:
+    mixes = ("transpose", "pad channels", "flatten")  # or see a part of the rows only
+    slack = 255 if name in mixes else 0
+    check(MOVES[name], Domain((values,)), slack=slack)
+
+
+def test_an_unknown_operator_has_the_whole_range() -> None:
+    net = NetworkBuilder("unknown")
+    x = net.input((1, 4))
+    network = decode_network(net.build(net.logistic(x)), "unknown")
+    known, (output,) = bounds_of(network.graph), network.outputs
+    every = whole(output)
+    assert every is not None
+    assert (known[output.index].low == every.low).all() and (every.low == -128).all()
+    assert (known[output.index].high == every.high).all() and (every.high == 127).all()
+
+
+def test_sums_that_leave_int32_have_the_whole_range() -> None:
+    net = NetworkBuilder("wraps")
+    x = net.input((1, 1, 1, 1))
+    w = net.constant(np.full((1, 1, 1, 1), 127, np.int8), None, (0.01,))
+    b = net.constant(np.array([(1 << 31) - 1], np.int32), None, (0.0005,))
+    options = {"padding": "VALID", "stride_h": 1, "stride_w": 1}
+    spec = net.like(x, scale=1e6, zero_point=0)
+    (y,) = net.operator("CONV_2D", (x, w, b), (spec,), options)
+    network = decode_network(net.build(y), "wraps")
+    known = bounds_of(network.graph)[network.outputs[0].index]
+    assert (known.low[0], known.high[0]) == (-128, 127)

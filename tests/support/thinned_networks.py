@@ -1,0 +1,193 @@
+"""Random networks with many dead values: zero weights, saturated biases, branches nobody reads.
+
+They have what the optimizer looks for, and what must stop it: padded borders beside constants,
+biases at the ends of int32, channels that meet in a sum, outputs in the middle.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from tests.support.networks import NetworkBuilder
+
+Array = np.ndarray[Any, Any]
+
+_FAR = (1 << 31) - 1
+_ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
+
+
+def thinned_network(seed: int) -> bytes:
+    """Return a network of 4 to 12 operators, with one to three outputs."""
+    return _Growth(seed).grown()
+
+
+class _Growth:
+    def __init__(self, seed: int) -> None:
+        self.random = np.random.default_rng(seed)
+        self.net = NetworkBuilder(f"thinned_{seed}", seed)
+        self.dtype = "uint8" if seed % 5 == 4 else "int8"
+        self.made: list[int] = []
+
+    def grown(self) -> bytes:
+        rows, depth = self._one_of((1, 3, 4, 6)), self._one_of((1, 2, 3, 8))
+        self.made = [self.net.input((1, rows, self._one_of((1, 4, 5)), depth), self.dtype)]
+        for _ in range(int(self.random.integers(4, 13))):
+            self.made.append(self._next())
+        if self._chance(0.5):
+            self.made.append(self._dense(self.made[-1]))
+        inner = self.random.choice(self.made[1:], int(self.random.integers(0, 3)))
+        return self.net.build(*dict.fromkeys([self.made[-1], *map(int, inner)]))
+
+    def _one_of(self, choices: Any) -> Any:
+        return choices[int(self.random.integers(len(choices)))]
+
+    def _chance(self, share: float) -> bool:
+        return bool(self.random.random() < share)
+
+    def _next(self) -> int:
+        x = self.made[-1] if self._chance(0.7) else self._one_of(self.made)
+        if len(self.net.tensors[x].shape) != 4:
+            return self._dense(x)
+        steps = (
+            *((self._convolved,) * 4),
+            *((self._depthwise,) * 3),
+            *((self._joined,) * 3),
+            self._pooled,
+            self._moved,
+            self._unary,
+        )
+        return int(self._one_of(steps)(x))
+
+    def _range(self) -> dict[str, Any]:
+        """Return an output's quantization, often with zero at an end of the type."""
+        low = 0 if self.dtype == "uint8" else -128
+        point = low if self._chance(0.6) else int(self.random.integers(low, low + 256))
+        return {"scale": float(np.float32(10 ** self.random.uniform(-3, 0))), "zero_point": point}
+
+    def _has_bias(self) -> bool:
+        return self.dtype == "uint8" or self._chance(0.8)
+
+    def _convolved(self, x: int) -> int:
+        spec = self.net.tensors[x]
+        kernel = self._one_of(((1, 1), (1, 1), (3, 3), (2, 3)))
+        is_small = min(spec.shape[1:3]) < 3
+        padding = "SAME" if is_small or self._chance(0.5) else "VALID"
+        y = self.net.conv2d(
+            x,
+            self._one_of((1, 2, 4, 5, 8)),
+            kernel,
+            self._one_of(((1, 1), (1, 1), (2, 2))),
+            padding,
+            self._one_of(_ACTIVATIONS),
+            bias=self._has_bias(),
+            per_channel=self.dtype == "int8",
+            **self._range(),
+        )
+        return self._thinned(y)
+
+    def _depthwise(self, x: int) -> int:
+        is_small = min(self.net.tensors[x].shape[1:3]) < 3
+        y = self.net.depthwise(
+            x,
+            (3, 3),
+            padding="SAME" if is_small or self._chance(0.6) else "VALID",
+            activation=self._one_of(_ACTIVATIONS),
+            multiplier=self._one_of((1, 1, 1, 2)),
+            bias=self._has_bias(),
+            per_channel=self.dtype == "int8",
+            **self._range(),
+        )
+        return self._thinned(y)
+
+    def _dense(self, x: int) -> int:
+        shape = self.net.tensors[x].shape
+        if len(shape) == 4 and self._chance(0.5):
+            x = self.net.reshape(x, (1, int(np.prod(shape))))
+        y = self.net.fully_connected(
+            x, self._one_of((1, 3, 6)), self._one_of(_ACTIVATIONS), **self._range()
+        )
+        return self._thinned(y)
+
+    def _joined(self, x: int) -> int:
+        spec = self.net.tensors[x]
+        alike = [i for i in self.made if self.net.tensors[i].shape == spec.shape]
+        other = self._one_of(alike)
+        if self._chance(0.3):
+            values = self.net.random_integers((spec.shape[-1],), self.dtype)
+            other = self.net.constant(values, None, 0.02, spec.zero_point)
+        way = self._one_of(("add", "add", "add", "sub", "mul", "concat"))
+        if way == "concat":
+            quantized = {"scale": spec.scale, "zero_point": spec.zero_point}
+            same = [
+                i
+                for i in alike
+                if {k: getattr(self.net.tensors[i], k) for k in quantized} == quantized
+            ]
+            return self.net.concat([x, self._one_of(same)], self._one_of((-1, -1, 1)))
+        if way == "sub" and self.dtype == "uint8":
+            way = "add"
+        made = getattr(self.net, way)(
+            x, other, self._one_of(_ACTIVATIONS[:3]), **self._sum(x, other, way)
+        )
+        return int(made)
+
+    def _sum(self, x: int, other: int, way: str) -> dict[str, Any]:
+        """Return an output's quantization that TFLite accepts for a sum or a product."""
+        scales = [float(np.max(self.net.tensors[i].scale)) for i in (x, other)]  # type: ignore[arg-type]
+        base = scales[0] * scales[1] * 100 if way == "mul" else max(scales)
+        return {**self._range(), "scale": base * float(self.random.uniform(0.5, 2))}
+
+    def _pooled(self, x: int) -> int:
+        rows, columns = self.net.tensors[x].shape[1:3]
+        kernel = (min(2, rows), min(2, columns))
+        pool = self._one_of((self.net.max_pool, self.net.average_pool))
+        return int(pool(x, kernel, activation=self._one_of(_ACTIVATIONS[:3])))
+
+    def _moved(self, x: int) -> int:
+        if self._chance(0.4) and self.net.tensors[x].shape[1] < 12:
+            return self.net.pad(x, ((0, 0), (1, 0), (0, 1), (0, 0)))
+        if self._chance(0.3) and self.net.tensors[x].shape[-1] < 12:
+            return self.net.pad(x, ((0, 0), (0, 0), (0, 0), (1, 0)))
+        if self._chance(0.5):
+            batch, rows, columns, depth = self.net.tensors[x].shape
+            return self.net.reshape(x, (batch, columns, rows, depth))
+        return self.net.transpose(x, self._one_of(((0, 2, 1, 3), (0, 3, 1, 2))))
+
+    def _unary(self, x: int) -> int:
+        way = self._one_of(("RELU", "RELU6", "mean", "logistic", "MAXIMUM", "MINIMUM", "QUANTIZE"))
+        if way == "mean":
+            return self.net.mean(x, keep_dims=True)
+        if way == "logistic":
+            return self.net.logistic(x)
+        if way == "QUANTIZE":
+            return self.net.quantize(x, self.dtype, **self._range())
+        if way in ("MAXIMUM", "MINIMUM"):
+            spec = self.net.tensors[x]
+            values = self.net.random_integers((spec.shape[-1],), self.dtype)
+            return self.net.apply(
+                way, x, self.net.constant(values, None, spec.scale, spec.zero_point)
+            )
+        return self.net.unary(way, x)
+
+    def _thinned(self, y: int) -> int:
+        """Take weights from the layer that was added last, and move its biases far away."""
+        inputs = self.net.operators[-1].inputs
+        weights = self.net.tensors[inputs[1]]
+        assert weights.data is not None and isinstance(weights.zero_point, int | tuple)
+        point = int(np.ravel(weights.zero_point)[0])
+        values = np.frombuffer(weights.data, weights.dtype).reshape(weights.shape).copy()
+        values[self.random.random(values.shape) < self._one_of((0, 0.3, 0.9))] = point
+        for axis in (0, values.ndim - 1):
+            gone = self.random.random(values.shape[axis]) < self._one_of((0, 0, 0.4, 0.8))
+            np.moveaxis(values, axis, 0)[gone] = point
+        self.net.tensors[inputs[1]] = dataclasses.replace(weights, data=values.tobytes())
+        if len(inputs) > 2:
+            bias = self.net.tensors[inputs[2]]
+            assert bias.data is not None
+            far = np.frombuffer(bias.data, "int32").copy()
+            moved = self.random.random(far.size) < self._one_of((0, 0.4, 0.8))
+            reach = self._one_of((3000, 100_000, 10_000_000, _FAR))
+            far[moved] = self.random.integers(-reach, reach, int(moved.sum()), endpoint=True)
+            self.net.tensors[inputs[2]] = dataclasses.replace(bias, data=far.tobytes())
+        return y

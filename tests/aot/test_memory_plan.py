@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from ethosgen.aot.graph.storage import ALIGNMENT
-from ethosgen.aot.memory.plan import Block, MemoryPlan, lifetimes, plan_memory
+from ethosgen.aot.memory.block import Block
+from ethosgen.aot.memory.plan import MemoryPlan, lifetimes, plan_memory
 from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
 from ethosgen.backend.ethosu.stream import way_out
 from ethosgen.values.errors import UnsupportedError

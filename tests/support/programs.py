@@ -73,6 +73,7 @@ def make_program(
         inputs=(Port("input", tensors[0], None if is_caller else 0),),
         outputs=(Port("output", tensors[1], None if is_caller else OUTPUT_OFFSET),),
         arena_bytes=SCRATCH_BYTES,
+        arena_bound_bytes=SCRATCH_BYTES,
         arena_alignment=16,
         placements=(),
     )

@@ -67,6 +67,7 @@ def compile_program(plan: Plan, name: str) -> Program:
         inputs=inputs,
         outputs=outputs,
         arena_bytes=memory.arena_bytes,
+        arena_bound_bytes=memory.bound_bytes,
         arena_alignment=max(ALIGNMENT, *(block.alignment for block in memory.blocks)),
         placements=_placements(schedule, memory),
         state_bytes=state,

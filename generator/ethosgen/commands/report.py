@@ -23,6 +23,7 @@ from ethosgen.commands.options import (
 )
 from ethosgen.commands.progress import Progress
 from ethosgen.report.content import CostSummary, NetworkReport
+from ethosgen.values.arena import ArenaSize
 from ethosgen.values.grammar import counted
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.time import duration
@@ -123,7 +124,8 @@ def _lines(content: NetworkReport, written: list[Path]) -> Iterator[str]:
     if costs.npu_cycles is not None:
         yield f"  NPU       {counted(costs.npu_cycles, 'cycle')}, estimated"
     yield f"  CPU       {costs.cpu_time.text() if costs.cpu_time else _cpu(costs)}"
-    yield f"  arena     {counted(costs.arena_bytes, 'byte')}"
+    arena = ArenaSize(costs.arena_bytes, costs.arena_bound_bytes)
+    yield f"  arena     {counted(arena.bytes, 'byte')}, {arena.text()}"
     yield content.verdict.verdict
 
 

@@ -36,7 +36,7 @@ def written_text(written: Any) -> str:
         lines += [
             *([] if is_alone else [name]),
             *plan_lines(program.summary()),
-            f"  arena     {program.arena_bytes} B{_own_figure(plan)}",
+            f"  arena     {program.arena_bytes} B, {program.arena.text()}{_own_figure(plan)}",
             f"  call      {name}_run(), documented in {written.directory}/model/{header}",
         ]
     if not is_alone:

@@ -19,6 +19,7 @@ from ethosgen.project.capacity import part_sizes
 from ethosgen.project.info import ApartInfo, NetworkInfo, ProjectInfo
 from ethosgen.project.weights import alignment_of, regions_of
 from ethosgen.project.weights_file import SUFFIX, read_weights
+from ethosgen.values.arena import ArenaSize
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Quantization, Tensor
 from ethosgen.values.optimization import Change, Optimization
@@ -353,6 +354,7 @@ def _read_summary(plan: Mapping[str, Any]) -> PlanSummary:
         "choices": choices,
         "fused": fused,
         "overlapped": tuple(plan["overlapped"]),
+        "arena": ArenaSize(**plan["arena"]) if plan["arena"] else None,
         "check": check,
         "shares": shares,
         "placings": placings,

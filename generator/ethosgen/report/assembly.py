@@ -133,6 +133,7 @@ def _costs(
         time_unit=profile.unit if profile and not is_ticking and not npu else CYCLES,
         seconds=seconds,
         arena_bytes=program.arena_bytes,
+        arena_bound_bytes=program.arena_bound_bytes,
         fast_bytes=plan.fast_bytes,
         state_bytes=program.state_bytes,
         weights_bytes=plan.part_bytes("weights"),

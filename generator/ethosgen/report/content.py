@@ -225,6 +225,7 @@ class CostSummary:
     the target counts where that is a time, as on Linux. `seconds` is the same at the board's clock.
     `weights_bytes` and `command_bytes` are the NPU's, `code_constant_bytes` the CPU's. `cpu_time`
     is the CPU's share by the one source that all commands have, None if the core has none.
+    `arena_bound_bytes` are those that no plan for the same steps goes below.
     """
 
     npu_cycles: int | None
@@ -239,6 +240,7 @@ class CostSummary:
     time_unit: str
     seconds: float | None
     arena_bytes: int
+    arena_bound_bytes: int
     fast_bytes: int
     state_bytes: int
     weights_bytes: int

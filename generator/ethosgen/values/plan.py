@@ -6,6 +6,7 @@ from enum import Enum
 
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.allocation import OperatorIndex, ResidualIndex
+from ethosgen.values.arena import ArenaSize
 from ethosgen.values.device import Device
 from ethosgen.values.extension import Extension
 from ethosgen.values.lives import Life
@@ -331,6 +332,8 @@ class PlanSummary:
     """CPU operators that share a function, "CONV_2D + RELU6"; () before compilation."""
     overlapped: tuple[str, ...] = ()
     """What accelerators compute while the CPU works, "'sum' on toy beside RELU, ADD"."""
+    arena: ArenaSize | None = None
+    """None before compilation."""
     npu_operations: int | None = None
     """For a precompiled file: the operations in its command streams, without copies."""
     decompressed: Mapping[str, int] | None = None

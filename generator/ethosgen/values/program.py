@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from ethosgen.values.arena import ArenaSize
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import IoStyle, Plan, PlanSummary
@@ -125,6 +126,13 @@ class Program:
     """The calls of the entry, in order."""
     workspaces: tuple[ArenaTensor, ...] = ()
     """What operators and partitions need besides tensors; `tensor` is NO_TENSOR."""
+    arena_bound_bytes: int = 0
+    """See ArenaSize."""
+
+    @property
+    def arena(self) -> ArenaSize:
+        """The size of the arena, and its bound."""
+        return ArenaSize(self.arena_bytes, self.arena_bound_bytes)
 
     @property
     def may_wait(self) -> bool:
@@ -132,5 +140,6 @@ class Program:
         return self.plan.network.period > 1
 
     def summary(self) -> PlanSummary:
-        """Return the plan's figures, with the fused operators."""
-        return replace(self.plan.summary(), fused=self.fused, overlapped=self.overlapped)
+        """Return the plan's figures, with the fused operators and the arena."""
+        summary = self.plan.summary()
+        return replace(summary, fused=self.fused, overlapped=self.overlapped, arena=self.arena)

@@ -232,6 +232,7 @@ class Report:
             "ram_bytes": dict(self.ram_bytes) if self.ram_bytes else None,
             "library_bytes": dict(self.library_bytes) if self.library_bytes else None,
             "network_bytes": dict(self.network_bytes) if self.network_bytes else None,
+            "arena": self.plan.arena.as_json() if self.plan.arena else None,
             "compiler_sram_bytes": self.plan.sram_bytes,
             "cpu_instructions": self.cpu_instructions,
             "cpu_time": self.cpu_time.as_json() if self.cpu_time else None,

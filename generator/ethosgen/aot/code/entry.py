@@ -19,7 +19,8 @@ from ethosgen.aot.code.passes import EntrySignature, Location, entry_passes
 from ethosgen.aot.graph.routine import CompileRoutine
 from ethosgen.aot.kernels import NamedKernel, choose_kernels, workspace_bytes
 from ethosgen.aot.libraries import libraries
-from ethosgen.aot.memory.plan import Block, MemoryPlan, plan_memory
+from ethosgen.aot.memory.block import Block
+from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
 from ethosgen.aot.schedule.schedule import StepSchedule
 from ethosgen.aot.schedule.waits import find_waits
 from ethosgen.aot.tvm import ir, tvm

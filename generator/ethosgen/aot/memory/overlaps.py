@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from itertools import combinations
 
 from ethosgen.aot.graph.storage import SAME_BYTES
-from ethosgen.aot.memory.plan import Block, MemoryPlan, lifetimes
+from ethosgen.aot.memory.block import Block
+from ethosgen.aot.memory.plan import MemoryPlan, lifetimes
 from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.values.errors import InternalError
 from ethosgen.values.lives import outgrows

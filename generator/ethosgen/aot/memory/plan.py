@@ -1,11 +1,12 @@
 """The static memory plan: one arena, reused by lifetime, with the partitions' scratches."""
 
-from bisect import insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 from ethosgen.aot.graph.storage import ALIGNMENT, SAME_BYTES
+from ethosgen.aot.memory.block import Block
+from ethosgen.aot.memory.placement import place
 from ethosgen.aot.registry import goes_in_place
 from ethosgen.aot.schedule.schedule import StepSchedule
 from ethosgen.aot.schedule.variables import Held, find_variables
@@ -18,41 +19,14 @@ LINE_BYTES = 32
 
 
 @dataclass(frozen=True)
-class Block:
-    """Bytes that are live during `steps`; `offset` is None until they are placed.
+class MemoryPlan:
+    """The placed blocks of every tensor and workspace.
 
-    `values` are the tensors that share these bytes. `port` is the tensor of the port whose buffer
-    holds them instead of the arena. `is_fixed` is whether the backend chose the
-    offset, `is_scratch` whether it is a scratch that contains fixed blocks.
+    No arena has fewer than `bound_bytes`, with these lifetimes.
     """
 
-    name: str
-    bytes: int
-    steps: frozenset[int]
-    values: tuple[int, ...] = ()
-    offset: int | None = None
-    port: int | None = None
-    is_fixed: bool = False
-    is_scratch: bool = False
-    alignment: int = ALIGNMENT
-
-    @property
-    def is_homeless(self) -> bool:
-        """Whether the block still has to be placed in the arena."""
-        return self.offset is None and self.port is None
-
-    def overlaps(self, other: "Block") -> bool:
-        """Return whether two placed blocks share a byte of the arena."""
-        if self.offset is None or other.offset is None:
-            return False
-        return self.offset < other.offset + other.bytes and other.offset < self.offset + self.bytes
-
-
-@dataclass(frozen=True)
-class MemoryPlan:
-    """The placed blocks of every tensor and workspace."""
-
     arena_bytes: int
+    bound_bytes: int
     blocks: tuple[Block, ...]
     by_tensor: Mapping[int, Block]
     lifetimes: Mapping[int, frozenset[int]]
@@ -69,7 +43,7 @@ def plan_memory(schedule: StepSchedule, workspace_bytes: Mapping[int, int]) -> M
     """Place every tensor, workspace (bytes by step) and scratch.
 
     A scratch with an offset is live from the first partition to the last; tensors that the backend
-    placed in it stay there. The rest is placed by size, first fit. If the backend placed two
+    placed in it stay there. The rest is placed by a search (`placement`). If the backend placed two
     tensors at overlapping bytes and a CPU operator needs both, one that only the CPU uses is moved;
     if there is none, RefusalError.
     """
@@ -86,11 +60,12 @@ def plan_memory(schedule: StepSchedule, workspace_bytes: Mapping[int, int]) -> M
     }
     tensors = _without_clashes(schedule, tensors, on_npu)
     wanted = [*scratches, *tensors, *workspaces.values()]
-    placed = dict(zip(wanted, _place(wanted), strict=True))
-    blocks = tuple(placed.values())
+    placement = place(tuple(wanted))
+    placed = dict(zip(wanted, placement.blocks, strict=True))
     return MemoryPlan(
-        arena_bytes=max((b.offset + b.bytes for b in blocks if b.offset is not None), default=0),
-        blocks=blocks,
+        arena_bytes=placement.bytes,
+        bound_bytes=placement.bound_bytes,
+        blocks=tuple(placed.values()),
         by_tensor={value: placed[block] for block in tensors for value in block.values},
         lifetimes=lifetimes(schedule),
         workspaces={step: placed[block] for step, block in workspaces.items()},
@@ -307,43 +282,15 @@ def _without_clashes(
     used = {i for p in placed for i in (*p.inputs, *p.outputs)}
     kept = list(blocks)
     fixed = [i for i, block in enumerate(kept) if block.is_fixed]
-    for place, other in combinations(fixed, 2):
-        if not _fixed_clash(kept[place], kept[other], on_npu):
+    for first, other in combinations(fixed, 2):
+        if not _fixed_clash(kept[first], kept[other], on_npu):
             continue
-        free = next((i for i in (other, place) if not used.intersection(kept[i].values)), None)
+        free = next((i for i in (other, first) if not used.intersection(kept[i].values)), None)
         if free is None:
             why = (
-                f"{schedule.plan.compiler} placed tensors '{kept[place].name}' and "
+                f"{schedule.plan.compiler} placed tensors '{kept[first].name}' and "
                 f"'{kept[other].name}' at overlapping addresses although a CPU operator needs both"
             )
             raise RefusalError(f"{why}; use {schedule.plan.way_out}", why)
         kept[free] = replace(kept[free], offset=None, is_fixed=False)
     return kept
-
-
-def _place(blocks: list[Block]) -> list[Block]:
-    """Return the blocks with all offsets set: largest first, each at the lowest free offset."""
-    placed = {i: b for i, b in enumerate(blocks) if not b.is_homeless}
-    in_order = sorted((b for b in placed.values() if b.offset is not None), key=_offset)
-    free = [i for i in range(len(blocks)) if i not in placed]
-    for index in sorted(free, key=lambda i: (-blocks[i].bytes, i)):
-        block = blocks[index]
-        taken = (b for b in in_order if not b.steps.isdisjoint(block.steps))
-        placed[index] = replace(block, offset=_lowest_hole(block, taken))
-        insort(in_order, placed[index], key=_offset)
-    return [placed[i] for i in range(len(blocks))]
-
-
-def _offset(block: Block) -> int:
-    return block.offset or 0
-
-
-def _lowest_hole(wanted: Block, taken: Iterable[Block]) -> int:
-    """Return the lowest offset at which a block fits between others, which are in order."""
-    offset = 0
-    for block in taken:
-        start = block.offset or 0
-        if offset + wanted.bytes <= start:
-            break
-        offset = max(offset, rounded_up(start + block.bytes, wanted.alignment))
-    return offset

@@ -1,0 +1,36 @@
+"""Bytes of the arena that are live during some steps."""
+
+from dataclasses import dataclass
+
+from ethosgen.aot.graph.storage import ALIGNMENT
+
+
+@dataclass(frozen=True)
+class Block:
+    """Bytes that are live during `steps`; `offset` is None until they are placed.
+
+    `values` are the tensors that share these bytes. `port` is the tensor of the port whose buffer
+    holds them instead of the arena. `is_fixed` is whether the backend chose the
+    offset, `is_scratch` whether it is a scratch that contains fixed blocks.
+    """
+
+    name: str
+    bytes: int
+    steps: frozenset[int]
+    values: tuple[int, ...] = ()
+    offset: int | None = None
+    port: int | None = None
+    is_fixed: bool = False
+    is_scratch: bool = False
+    alignment: int = ALIGNMENT
+
+    @property
+    def is_homeless(self) -> bool:
+        """Whether the block still has to be placed in the arena."""
+        return self.offset is None and self.port is None
+
+    def overlaps(self, other: "Block") -> bool:
+        """Return whether two placed blocks share a byte of the arena."""
+        if self.offset is None or other.offset is None:
+            return False
+        return self.offset < other.offset + other.bytes and other.offset < self.offset + self.bytes

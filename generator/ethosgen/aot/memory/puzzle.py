@@ -1,0 +1,163 @@
+"""Blocks as a puzzle: what may lie where, how far apart, and how few bytes can be enough."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ethosgen.aot.graph.storage import ALIGNMENT
+from ethosgen.aot.memory.block import Block
+from ethosgen.values.multiples import rounded_up
+
+Span = tuple[int, int]
+"""The first byte of some, and the byte after the last."""
+
+
+@dataclass(frozen=True)
+class FreeBlock:
+    """A block without an address. `neighbours` are the pieces that are live in one of its steps.
+
+    `walls` are the bytes of fixed blocks that are live in one of its steps, in order, joined.
+    """
+
+    bytes: int
+    alignment: int
+    steps: frozenset[int]
+    neighbours: tuple[int, ...]
+    walls: tuple[Span, ...]
+
+    @property
+    def padded(self) -> int:
+        """The size, with the bytes that no other piece can use."""
+        return rounded_up(self.bytes, ALIGNMENT)
+
+    def lowest(self, floor: int) -> int:
+        """Return the lowest offset from a floor on at which the piece lies between walls."""
+        offset = rounded_up(floor, self.alignment)
+        before = bisect_right(self.walls, (offset, 0)) - 1
+        for start, end in self.walls[max(before, 0) :]:
+            if offset + self.bytes <= start:
+                break
+            if offset < end:
+                offset = rounded_up(end, self.alignment)
+        return offset
+
+
+class Puzzle:
+    """The pieces, and what is known about any solution.
+
+    `crowds` are the sets of pieces that are live together; none is a part of another.
+    """
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        fixed = [b for b in blocks if b.offset is not None]
+        free = [b for b in blocks if b.is_homeless]
+        live: dict[int, list[int]] = {}
+        for index, block in enumerate(free):
+            for step in block.steps:
+                live.setdefault(step, []).append(index)
+        self.pieces = tuple(
+            FreeBlock(
+                block.bytes,
+                block.alignment,
+                block.steps,
+                tuple(sorted({i for step in block.steps for i in live[step]} - {index})),
+                _joined(_span(b) for b in fixed if not b.steps.isdisjoint(block.steps)),
+            )
+            for index, block in enumerate(free)
+        )
+        self.fixed_bytes = max((end for _, end in map(_span, fixed)), default=0)
+        self._walls = {step: _joined(_span(b) for b in fixed if step in b.steps) for step in live}
+        self._live = live
+        self.crowds = _largest(live.values())
+
+    @cached_property
+    def bound(self) -> int:
+        """The bytes that no solution goes below: most live bytes, where fixed ones leave room."""
+        return max([self.fixed_bytes, *map(self._bound_in, self._live)])
+
+    def _bound_in(self, step: int) -> int:
+        pieces = [self.pieces[i] for i in self._live[step]]
+        sizes = [piece.padded for piece in pieces]
+        slack = max(piece.padded - piece.bytes for piece in pieces)
+        inside, top = 0, 0
+        for start, end in self._walls[step]:
+            inside += _most_within(sizes, rounded_up(start, ALIGNMENT) - top)
+            top = end // ALIGNMENT * ALIGNMENT
+        return top + max(0, sum(sizes) - inside - slack)
+
+    def first_fit(
+        self, order: Iterable[int], offsets: Mapping[int, int] | None = None
+    ) -> dict[int, int]:
+        """Place pieces in an order, each at the lowest free offset, besides those with offsets."""
+        placed = dict(offsets or {})
+        for index in order:
+            piece = self.pieces[index]
+            offset = piece.lowest(0)
+            near = sorted((placed[i], i) for i in piece.neighbours if i in placed)
+            for start, other in near:
+                if offset + piece.bytes <= start:
+                    break
+                offset = max(offset, piece.lowest(max(offset, start + self.pieces[other].bytes)))
+            placed[index] = offset
+        return placed
+
+    def height(self, offsets: Mapping[int, int]) -> int:
+        """Return the bytes that a solution needs."""
+        ends = (offset + self.pieces[i].bytes for i, offset in offsets.items())
+        return max([self.fixed_bytes, *ends])
+
+    def easy_pieces(self, capacity: int) -> list[int]:
+        """Return pieces that fit at last in any case, in the order of placing.
+
+        The bytes between the neighbours of such a piece cannot all be too few for it.
+        """
+        found: list[int] = []
+        hard = set(range(len(self.pieces)))
+        room = capacity // ALIGNMENT * ALIGNMENT
+        while easy := [i for i in sorted(hard) if self._is_easy(i, hard, room)]:
+            found += easy[:1]
+            hard.discard(easy[0])
+        return found[::-1]
+
+    def _is_easy(self, index: int, hard: set[int], room: int) -> bool:
+        piece = self.pieces[index]
+        near = [self.pieces[i].padded for i in piece.neighbours if i in hard]
+        near += [rounded_up(end - start, ALIGNMENT) + ALIGNMENT for start, end in piece.walls]
+        too_few = piece.padded + piece.alignment - 2 * ALIGNMENT
+        return sum(near) + (len(near) + 1) * too_few < room
+
+
+def _span(block: Block) -> Span:
+    start = block.offset or 0
+    return start, start + block.bytes
+
+
+def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((start, end))
+    return tuple(joined)
+
+
+def _largest(sets: Iterable[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
+    """Return the sets that are no part of another."""
+    by_size = sorted({tuple(sorted(some)) for some in sets}, key=lambda some: (-len(some), some))
+    kept: list[frozenset[int]] = []
+    for some in map(frozenset, by_size):
+        if not any(some <= other for other in kept):
+            kept.append(some)
+    return tuple(tuple(sorted(some)) for some in kept)
+
+
+def _most_within(sizes: Sequence[int], room: int) -> int:
+    """Return the most bytes of some sizes that fit into a room together."""
+    if sum(sizes) <= room:
+        return sum(sizes)
+    sums = {0}
+    for size in sizes:
+        sums |= {some + size for some in sums if some + size <= room}
+    return max(sums)

@@ -1,0 +1,116 @@
+"""An exact search for addresses below a limit, after MiniMalloc (Moffitt, ASPLOS 2023).
+
+Pieces are placed from the lowest address up, each at the lowest address that those below it leave,
+so each solution that cannot be pressed down further is reached once. A branch ends where the pieces
+left cannot fit below the limit, or where one of them would fit wholly below the next.
+"""
+
+from collections.abc import Sequence
+
+from ethosgen.aot.memory.puzzle import Puzzle
+
+
+class OutOfNodesError(Exception):
+    """The search took as many nodes as it may."""
+
+
+class Search:
+    """Searches for the addresses of some pieces of a puzzle; `nodes` counts down to 0."""
+
+    def __init__(self, puzzle: Puzzle, pieces: Sequence[int], nodes: int) -> None:
+        self.nodes = nodes
+        self._pieces = {i: puzzle.pieces[i] for i in pieces}
+        self._ends = {i: piece.bytes for i, piece in self._pieces.items()}
+        self._near = {
+            i: tuple(j for j in piece.neighbours if j in self._pieces)
+            for i, piece in self._pieces.items()
+        }
+        crowds = {tuple(i for i in crowd if i in self._pieces) for crowd in puzzle.crowds}
+        self._crowds = [crowd for crowd in sorted(crowds) if len(crowd) > 1]
+        self._padded = {i: piece.padded for i, piece in self._pieces.items()}
+        self._slack = {
+            crowd: max(self._padded[i] - self._ends[i] for i in crowd) for crowd in self._crowds
+        }
+        self._twins = self._find_twins()
+        self._rank = self._find_ranks()
+        self._limit = 0
+        self._placed: dict[int, int] = {}
+        self.next_limit: int | None = None
+        """The least limit that the last search leaves possible, if it found nothing."""
+
+    def below(self, limit: int) -> dict[int, int] | None:
+        """Return offsets with all ends at most at a limit, None if there are none.
+
+        OutOfNodesError if that is not known after `nodes`.
+        """
+        self._limit, self.next_limit, self._placed = limit, None, {}
+        lowest = {i: piece.lowest(0) for i, piece in self._pieces.items()}
+        return dict(self._placed) if self._descend(lowest, (0, -1)) else None
+
+    def _descend(self, lowest: dict[int, int], last: tuple[int, int]) -> bool:
+        """Place the pieces of which `lowest` has the lowest offset, not before the last one's."""
+        if not lowest:
+            return True
+        if self.nodes <= 0:
+            raise OutOfNodesError
+        self.nodes -= 1
+        needed = self._needed(lowest)
+        if needed > self._limit:
+            self.next_limit = min(needed, self.next_limit or needed)
+            return False
+        for index in self._candidates(lowest, last):
+            offset = lowest[index]
+            self._placed[index] = offset
+            if self._descend(self._raised(lowest, index), (offset, index)):
+                return True
+            del self._placed[index]
+        return False
+
+    def _needed(self, lowest: dict[int, int]) -> int:
+        """Return bytes that any completion needs."""
+        needed = max(offset + self._ends[i] for i, offset in lowest.items())
+        for crowd in self._crowds:
+            left = [i for i in crowd if i in lowest]
+            if left:
+                floor = min([lowest[i] for i in left])
+                whole = sum([self._padded[i] for i in left])
+                needed = max(needed, floor + whole - self._slack[crowd])
+        return needed
+
+    def _candidates(self, lowest: dict[int, int], last: tuple[int, int]) -> list[int]:
+        """Return what may come next, the most promising first."""
+        least = min(offset + self._ends[i] for i, offset in lowest.items())
+        able = [
+            i
+            for i, offset in lowest.items()
+            if offset < least and (offset, i) > last and self._twins.get(i) not in lowest
+        ]
+        return sorted(able, key=lambda i: (lowest[i], self._rank[i]))
+
+    def _raised(self, lowest: dict[int, int], index: int) -> dict[int, int]:
+        """Return the lowest offsets after a piece took its own."""
+        raised = dict(lowest)
+        floor = raised.pop(index) + self._ends[index]
+        for other in self._near[index]:
+            if raised.get(other, floor) < floor:
+                raised[other] = self._pieces[other].lowest(floor)
+        return raised
+
+    def _find_twins(self) -> dict[int, int]:
+        """Return, for each piece like an earlier one, that one; it is placed first."""
+        seen: dict[tuple[object, ...], int] = {}
+        twins = {}
+        for i, piece in self._pieces.items():
+            key = (piece.bytes, piece.alignment, piece.steps)
+            if key in seen:
+                twins[i] = seen[key]
+            seen[key] = i
+        return twins
+
+    def _find_ranks(self) -> dict[int, tuple[int, int, int]]:
+        """Return the order of trying: what is live with most bytes first, then the largest."""
+        most = dict.fromkeys(self._pieces, 0)
+        for crowd in self._crowds:
+            whole = sum(self._padded[i] for i in crowd)
+            most.update({i: max(most[i], whole) for i in crowd})
+        return {i: (-most[i], -self._ends[i], i) for i in self._pieces}

@@ -77,6 +77,13 @@ static inline uint32_t ethosgen_dsp_odd(uint32_t word)
 }
 #endif
 
+/* A Cortex-M7 runs two instructions at a time. Compilers tell one by its unit for doubles alone. */
+#if ETHOSGEN_DSP && __ARM_ARCH == 7 && defined(__ARM_FP)
+#define ETHOSGEN_DUAL_ISSUE (__ARM_FP & 8)
+#else
+#define ETHOSGEN_DUAL_ISSUE 0
+#endif
+
 #if ETHOSGEN_DSP || defined(__thumb2__)
 /* Armv7-M saturates without DSP instructions. */
 static inline int32_t ethosgen_dsp_saturate(int32_t value)

@@ -15,7 +15,48 @@
 
 enum { ROWS = ETHOSGEN_DSP_ROWS, STEP = ETHOSGEN_DSP_STEP };
 
-#if ETHOSGEN_DSP
+#if ETHOSGEN_DUAL_ISSUE
+/*
+ * The sums of 4 rows for 2 places: 16 products in 8 cycles and some, since each load runs beside a
+ * product if it changes no address. What comes first in a place is loaded in the one before.
+ */
+#define PLACES(third, fourth, load_next)       \
+    "smlad r5, r12, r0, r5\n\t"                \
+    "smlad r4, r12, r3, r4\n\t"                \
+    "ldr.w r12, [r1, #" third "]\n\t"          \
+    "smlad r7, lr, r0, r7\n\t"                 \
+    "smlad r6, lr, r3, r6\n\t"                 \
+    "ldr.w lr, [r1, #" fourth "]\n\t"          \
+    "smlad r9, r12, r0, r9\n\t"                \
+    "smlad r11, lr, r0, r11\n\t"               \
+    load_next
+#define LAST_PRODUCTS                          \
+    "smlad r8, r12, r3, r8\n\t"                \
+    "smlad r10, lr, r3, r10\n\t"
+#define LOAD_NEXT(weights, first, second)      \
+    "ldr.w r0, [r2, #" weights "]\n\t"         \
+    "smlad r8, r12, r3, r8\n\t"                \
+    "ldr.w r12, [r1, #" first "]\n\t"          \
+    "smlad r10, lr, r3, r10\n\t"               \
+    "ldr.w lr, [r1, #" second "]\n\t"          \
+    "uxtb16 r3, r0\n\t"
+#define ADVANCE "add.w r1, r1, #32\n\tadd.w r2, r2, #8\n\t"
+#define FOUR_PLACES                            \
+    PLACES("8", "12", LOAD_NEXT("4", "16", "20")) \
+    PLACES("24", "28", LOAD_NEXT("8", "32", "36")) ADVANCE
+#define FOUR_PLACES_BYTES "120"
+#define LOAD_FIRST                             \
+    "ldr.w r0, [r2]\n\t"                       \
+    "ldr.w r12, [r1]\n\t"                      \
+    "ldr.w lr, [r1, #4]\n\t"                   \
+    "uxtb16 r3, r0\n\t"
+#define ROUND                                  \
+    "2:\n\t" LOAD_FIRST ".p2align 2\n"        \
+    "9:\n\t" FOUR_PLACES FOUR_PLACES FOUR_PLACES \
+    PLACES("8", "12", LOAD_NEXT("4", "16", "20")) \
+    PLACES("24", "28", LAST_PRODUCTS) ADVANCE
+#define ENTRY "9f"
+#elif ETHOSGEN_DSP
 /* The sums of 4 rows for 2 places: 16 products in 12 instructions of 4 bytes. */
 #define PLACES                                 \
     "ldr.w r0, [r2], #4\n\t"                   \
@@ -32,21 +73,25 @@ enum { ROWS = ETHOSGEN_DSP_ROWS, STEP = ETHOSGEN_DSP_STEP };
     "smlad r11, lr, r0, r11\n\t"
 #define FOUR_PLACES PLACES PLACES
 #define FOUR_PLACES_BYTES "96"
+#define ROUND "2:\n\t" FOUR_PLACES FOUR_PLACES FOUR_PLACES FOUR_PLACES
+#define LOAD_FIRST
+#define ENTRY "2f"
+#endif
 
+#if ETHOSGEN_DSP
 /* The outputs of a channel from 4 sums that are doubled; r3 has its scales. */
 #define OUTPUTS(a, b, c, d, mantissa, shift)   \
     "ldrd r1, r2, [r3, #" mantissa "]\n\t"     \
     "ldr r12, [r3, #" shift "]\n\t"            \
-    "smmulr " a ", " a ", r1\n\t"              \
-    "smmulr " b ", " b ", r1\n\t"              \
-    "smmulr " c ", " c ", r1\n\t"              \
-    "smmulr " d ", " d ", r1\n\t"              \
-    OUTPUT(a) OUTPUT(b) OUTPUT(c) OUTPUT(d)
-#define OUTPUT(sum)                            \
-    "add " sum ", " sum ", " sum ", asr #31\n\t" \
-    "add " sum ", " sum ", r2\n\t"             \
-    "asr " sum ", " sum ", r12\n\t"            \
-    "ssat " sum ", #8, " sum "\n\t"
+    SCALE(a) SCALE(b) SCALE(c) ROUND_UP(a) SCALE(d) ROUND_UP(b) \
+    ADD_POINT(a) ROUND_UP(c) ADD_POINT(b) ROUND_UP(d) ADD_POINT(c) SHIFT(a) ADD_POINT(d) SHIFT(b) \
+    SHIFT(c) SHIFT(d) SATURATE(a) SATURATE(b) SATURATE(c) SATURATE(d)
+#define OUTPUT(sum) ROUND_UP(sum) ADD_POINT(sum) SHIFT(sum) SATURATE(sum)
+#define SCALE(sum) "smmulr " sum ", " sum ", r1\n\t"
+#define ROUND_UP(sum) "add " sum ", " sum ", " sum ", asr #31\n\t"
+#define ADD_POINT(sum) "add " sum ", " sum ", r2\n\t"
+#define SHIFT(sum) "asr " sum ", " sum ", r12\n\t"
+#define SATURATE(sum) "ssat " sum ", #8, " sum "\n\t"
 /* Twice a row's sum of the second channel, from that of both and that of the first. */
 #define SECOND(both, first)                    \
     "sub " both ", " both ", " first "\n\t"    \
@@ -68,7 +113,7 @@ multiply_rows(struct ethosgen_dsp_tile *tile __attribute__((unused)))
                    "and r3, r3, #3\n\t"
                    "mov r2, #" FOUR_PLACES_BYTES "\n\t"
                    "mul r3, r3, r2\n\t"
-                   "adr r1, 2f\n\t"
+                   "adr r1, " ENTRY "\n\t"
                    "add r1, r1, r3\n\t"
                    "add r1, r1, #1\n\t"
                    "ldr r2, [r0, #4]\n\t"
@@ -84,10 +129,11 @@ multiply_rows(struct ethosgen_dsp_tile *tile __attribute__((unused)))
                    "mov r9, r4\n\t"
                    "mov r10, r4\n\t"
                    "mov r11, r4\n\t"
+                   LOAD_FIRST
                    "ldr pc, [sp, #4]\n\t"
                    ".p2align 2\n"
                    /* Rounds until the end of a part. */
-                   "2:\n\t" FOUR_PLACES FOUR_PLACES FOUR_PLACES FOUR_PLACES
+                   ROUND
                    "ldr r0, [sp, #8]\n\t"
                    "cmp r1, r0\n\t"
                    "bne 2b\n\t"
@@ -168,10 +214,39 @@ multiply_rows(struct ethosgen_dsp_tile *tile __attribute__((unused)))
     "uxtb16 r12, " weights "\n\t"              \
     "smlad r3, " row ", r12, r3\n\t"           \
     "smlad lr, " row ", " weights ", lr\n\t"
+#if ETHOSGEN_DUAL_ISSUE
+/*
+ * A word's products with the weights of both channels come first, and with those of the first channel a
+ * word later, while the third word from it is loaded. Nothing waits for what is just before it.
+ */
+#define LOAD(data, address, place) "ldr " data ", [" address ", #" place "]\n\t"
+#define BOTH(x, w) "smlad lr, " x ", " w ", lr\n\tuxtb16 " w ", " w "\n\t"
+#define FIRST_OF_BOTH(x, w) "smlad r3, " x ", " w ", r3\n\t"
+#define STEP(x0, w0, x1, w1, load_x, load_w)   \
+    load_x BOTH(x1, w1) FIRST_OF_BOTH(x0, w0) load_w
+#define LOADING(x0, w0, x1, w1, x3, w3, place) \
+    STEP(x0, w0, x1, w1, LOAD(x3, "r1", place), LOAD(w3, "r2", place))
+#define FIRST_WORDS                            \
+    LOAD("r8", "r2", "0") LOAD("r4", "r1", "0") LOAD("r9", "r2", "4") LOAD("r5", "r1", "4") \
+    BOTH("r4", "r8") LOAD("r10", "r2", "8") LOAD("r6", "r1", "8") \
+    LOADING("r4", "r8", "r5", "r9", "r7", "r11", "12")
+#define LAST_WORDS(bytes)                      \
+    STEP("r5", "r9", "r6", "r10", "", "add r1, r1, #" bytes "\n\t") \
+    STEP("r6", "r10", "r7", "r11", "", "add r2, r2, #" bytes "\n\t") FIRST_OF_BOTH("r7", "r11")
+#define EIGHT_PLACES FIRST_WORDS LAST_WORDS("16")
+#define SIXTEEN_PLACES                         \
+    FIRST_WORDS                                \
+    LOADING("r5", "r9", "r6", "r10", "r4", "r8", "16") \
+    LOADING("r6", "r10", "r7", "r11", "r5", "r9", "20") \
+    LOADING("r7", "r11", "r4", "r8", "r6", "r10", "24") \
+    LOADING("r4", "r8", "r5", "r9", "r7", "r11", "28") LAST_WORDS("32")
+#else
 #define EIGHT_PLACES                           \
     "ldm r1!, {r4-r7}\n\t"                     \
     "ldm r2!, {r8-r11}\n\t"                    \
     WORD("r4", "r8") WORD("r5", "r9") WORD("r6", "r10") WORD("r7", "r11")
+#define SIXTEEN_PLACES EIGHT_PLACES EIGHT_PLACES
+#endif
 
 static ETHOSGEN_DSP_NAKED void
 multiply_row(struct ethosgen_dsp_tile *tile __attribute__((unused)))
@@ -196,7 +271,7 @@ multiply_row(struct ethosgen_dsp_tile *tile __attribute__((unused)))
                    EIGHT_PLACES
                    "cmp r0, #0\n\t"
                    "beq 4f\n"
-                   "3:\n\t" EIGHT_PLACES EIGHT_PLACES
+                   "3:\n\t" SIXTEEN_PLACES
                    "subs r0, r0, #1\n\t"
                    "bne 3b\n"
                    "4:\n\t"

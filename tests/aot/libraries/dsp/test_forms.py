@@ -125,14 +125,16 @@ def test_the_twins_equal_tflite_micro(group: str, tmp_path: Path) -> None:
 
 @needs_qemu
 @pytest.mark.usefixtures("even_if_dearer", "only_the_first_library", "chosen_form")
+@pytest.mark.parametrize("board", ["cortex-m33", "mps2-an500"])
 @pytest.mark.parametrize("group", ["lanes", "planes"])
-def test_a_cortex_m33_equals_tflite_micro(group: str, tmp_path: Path) -> None:
+def test_a_cortex_m33_and_m7_equal_tflite_micro(group: str, board: str, tmp_path: Path) -> None:
     groups = (
         [GROUPS[group]] if group == "planes" else [v for k, v in GROUPS.items() if k != "planes"]
     )
     net = SymmetricNetwork("network", seed=9)
     data = net.build(*(build(net) for layers in groups for build in layers.values()))
-    check_firmware(data, tmp_path, board_without_helium(tmp_path))
+    target = board_without_helium(tmp_path) if board == "cortex-m33" else board
+    check_firmware(data, tmp_path, target)
 
 
 @pytest.mark.parametrize("case", OUTSIDE)

@@ -77,11 +77,18 @@ static inline uint32_t ethosgen_dsp_odd(uint32_t word)
 }
 #endif
 
-/* A Cortex-M7 runs two instructions at a time. Compilers tell one by its unit for doubles alone. */
-#if ETHOSGEN_DSP && __ARM_ARCH == 7 && defined(__ARM_FP)
+/*
+ * A Cortex-M7 runs two instructions at a time. Compilers tell one by its unit for doubles alone, Zephyr
+ * by its configuration; a build for another may define the macro.
+ */
+#ifndef ETHOSGEN_DUAL_ISSUE
+#if defined(CONFIG_CPU_CORTEX_M7)
+#define ETHOSGEN_DUAL_ISSUE 1
+#elif ETHOSGEN_DSP && __ARM_ARCH == 7 && defined(__ARM_FP)
 #define ETHOSGEN_DUAL_ISSUE (__ARM_FP & 8)
 #else
 #define ETHOSGEN_DUAL_ISSUE 0
+#endif
 #endif
 
 #if ETHOSGEN_DSP || defined(__thumb2__)

@@ -15,7 +15,7 @@
 
 enum { ROWS = ETHOSGEN_DSP_ROWS, STEP = ETHOSGEN_DSP_STEP };
 
-#if ETHOSGEN_DUAL_ISSUE
+#if ETHOSGEN_DSP && ETHOSGEN_DUAL_ISSUE
 /*
  * The sums of 4 rows for 2 places: 16 products in 8 cycles and some, since each load runs beside a
  * product if it changes no address. What comes first in a place is loaded in the one before.

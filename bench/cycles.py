@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench.compilers import built
 from bench.layers import Firmware, Layer, board_of, firmwares
 from bench.products import products
 from bench.shapes import ours
@@ -24,12 +25,8 @@ from ethosgen.cycles.code import read_code
 from ethosgen.cycles.costs import BlockCost, CodeCost
 from ethosgen.cycles.models import model_of
 from ethosgen.cycles.timing import BlockTimer
-from ethosgen.flow.firmware import build_project
 from ethosgen.project import open_project
-from ethosgen.toolchain.baremetal import build
-from ethosgen.toolchain.sizes import Built
 from ethosgen.values.errors import EthosgenError
-from ethosgen.values.watch import Watch
 from tests.support.pages import console, table
 
 SHOWN = 8
@@ -69,9 +66,9 @@ def _arguments() -> argparse.Namespace:
 
 def _firmwares(arguments: argparse.Namespace, folder: Path) -> Iterator[Firmware]:
     if arguments.path is not None and arguments.path.is_dir():
-        built = _built(arguments.path, arguments.compiler)
+        compiled = built(arguments.path, arguments.compiler)
         info = open_project(arguments.path)
-        yield Firmware([Layer(arguments.path / info.network.source, "")], built, info)
+        yield Firmware([Layer(arguments.path / info.network.source, "")], compiled, info)
         return
     if arguments.path is not None:
         layers = [Layer(arguments.path, "")]
@@ -80,16 +77,6 @@ def _firmwares(arguments: argparse.Namespace, folder: Path) -> Iterator[Firmware
         layers = ours.write(some, folder)
     board = ours.BOARD if arguments.core == ours.CORES[0] else board_of(folder, arguments.core)
     yield from firmwares(layers, board, "--npu", "none")
-
-
-def _built(project: Path, clang: str | None) -> Built:
-    """Compile a project for QEMU by GCC, or by the Clang named."""
-    if clang is None:
-        return build_project(project, watch=Watch())
-    toolchain = project.absolute() / "cmake" / "clang.cmake"
-    return build(
-        project, "qemu", {"CMAKE_TOOLCHAIN_FILE": str(toolchain), "CMAKE_C_COMPILER": clang}
-    )
 
 
 def _show(firmware: Firmware, arguments: argparse.Namespace, folder: Path) -> None:

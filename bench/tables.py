@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bench import cpu_only, npu_model
+from bench import compilers, cpu_only, npu_model
 from bench.limits import FIRMWARE_NPU, NPUS, OFFLOADED_ONLY, SIZES, TIMES, Limit
 from tests import ROOT
 from tests.support.pages import EVIDENCE, between, store, table
@@ -181,6 +181,11 @@ CMSIS-NN compiled by clang, which is faster. The column "reference kernels" has 
 its portable kernels. Code is that of the model library; TFLM's includes the interpreter.
 
 {measured_apart(results, "cpu_only")}{table(*cpu_only.rows(results["cpu_only"]))}
+
+The same networks compiled by GCC and by Clang 19, with the toolchain files of their projects. Flash
+is that of the whole firmware.
+
+{measured_apart(results, "compilers")}{table(*compilers.rows(results.get("compilers", [])))}
 
 {npu_model_section(results)}"""
 

@@ -159,7 +159,7 @@ def make_plan(
     The plan is of the optimized network. `ask` runs the oracle on the original for the check.
     """
     planner, options = settings.planner(), settings.options
-    optimized = optimized_for(network, options, planner.task, watch)
+    optimized = optimized_for(network, options, planner, planner.accelerators.cpu, watch)
     planned = optimized.network if optimized else network
 
     def ask_original(

@@ -1,6 +1,7 @@
 """The rewrites, in the order in which they are tried."""
 
 from ethosgen.optimizer.dead.channels import DEAD_CHANNELS
+from ethosgen.optimizer.dead.operators import IDLE_OPERATORS, UNREAD_OPERATORS
 from ethosgen.optimizer.rewrites import Rewrite
 
-REWRITES: list[Rewrite] = [DEAD_CHANNELS]
+REWRITES: list[Rewrite] = [UNREAD_OPERATORS, DEAD_CHANNELS, IDLE_OPERATORS]

@@ -14,12 +14,13 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Tensor
 from ethosgen.values.rescaling import activation_range, scale_of, zero_point_of
 
+_WEIGHTS = {"int8": "int8", "uint8": "uint8", "int16": "int8"}
 LAYERS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
 
 
 @dataclass(frozen=True)
 class LayerFacts:
-    """A layer with constant weights of 8 bits, whose sums are int32.
+    """A quantized layer with constant weights of 8 bits.
 
     `weights` are without their zero point, with the axes (taps, input channels, output channels);
     a depthwise layer has one input channel for each output. `window` is None for a dense layer.
@@ -63,10 +64,12 @@ def layer_of(site: BoundedSite) -> LayerFacts | None:
 
 
 def _are_usual(source: Tensor, weights: Tensor, bias: Tensor | None, target: Tensor) -> bool:
-    """Return whether types are those of 8-bit layers, and weights and bias constants."""
-    is_byte = source.dtype in ("int8", "uint8") and weights.dtype == target.dtype == source.dtype
-    has_sums = bias is None or (bias.data is not None and bias.dtype == "int32")
-    return is_byte and has_sums and weights.data is not None and bool(source.shape)
+    """Return whether types are those of a quantized layer, and weights and bias constants."""
+    if target.dtype != source.dtype or weights.dtype != _WEIGHTS.get(source.dtype):
+        return False
+    sums = ("int32", "int64") if source.dtype == "int16" else ("int32",)
+    has_sums = bias is None or (bias.data is not None and bias.dtype in sums)
+    return has_sums and weights.data is not None and bool(source.shape)
 
 
 _Arranged = tuple[Ints, Ints, Window | None]
@@ -113,7 +116,12 @@ def _dense(site: BoundedSite, source: Tensor, values: Ints) -> _Arranged | None:
 
 
 def sums_of(layer: LayerFacts, source: Bounds) -> Bounds | None:
-    """Return the bounds of each output channel's sums, None if they may leave int32."""
+    """Return the bounds of each output channel's sums, None if they may leave int32.
+
+    Also None for int16, whose sums are int64 and are rescaled in another way.
+    """
+    if layer.source.dtype == "int16":
+        return None
     low, high = ((end - layer.point)[layer.reads] for end in (source.low, source.high))
     ends = [
         layer.weights * (end[None, None, :] if layer.is_depthwise else end[None, :, None])

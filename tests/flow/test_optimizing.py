@@ -1,0 +1,95 @@
+"""When the optimizer's network is planned, and where its facts are."""
+
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from ethosgen.backend.ethosu.accelerator import find_accelerator
+from ethosgen.flow import PlanSettings, create_project, make_plan, optimizing
+from ethosgen.frontend import read
+from ethosgen.project import open_project
+from ethosgen.values.plan import OffloadOptions, Plan
+from ethosgen.values.recipe import Recipe
+from ethosgen.values.watch import Watch
+from tests.support.networks import NetworkBuilder
+from tests.support.recipes import recipe
+
+UNCHECKED = OffloadOptions(check=False)
+
+
+@pytest.fixture
+def network(tmp_path: Path) -> Path:
+    """A network with 24 channels of 32 that nobody reads."""
+    net = NetworkBuilder("dead", seed=2)
+    x = net.conv2d(net.input((1, 6, 6, 4), name="picture"), 32, activation="RELU")
+    y = net.conv2d(x, 8)
+    weights = net.tensors[net.operators[-1].inputs[1]]
+    values = net.random_integers(weights.shape)
+    values[..., 8:] = 0
+    net.tensors[net.operators[-1].inputs[1]] = replace(weights, data=values.tobytes())
+    path = tmp_path / "dead.tflite"
+    path.write_bytes(net.build(y))
+    return path
+
+
+def plan_for(network: Path, npu: str | None, options: OffloadOptions = UNCHECKED) -> Plan:
+    settings = PlanSettings(find_accelerator(npu) if npu else None, options)
+    return make_plan(read(network), settings, Watch())
+
+
+@pytest.mark.parametrize("npu", [None, "ethos-u55-128"])
+def test_a_plan_is_of_the_optimized_network(network: Path, npu: str | None) -> None:
+    plan = plan_for(network, npu)
+    assert [t.shape[-1] for t in plan.network.graph.tensors if "conv_2d" in t.name] == [8, 8]
+    assert plan.original.graph.tensors != plan.network.graph.tensors
+    facts = plan.summary().optimization
+    assert facts is not None and not facts.kept
+    assert facts.text().startswith("24 unread channels removed: -7")
+    same = plan_for(network, npu, replace(UNCHECKED, optimize=False))
+    assert same.summary().optimization is None and same.network is same.original
+
+
+def test_an_npu_runs_it_faster(network: Path) -> None:
+    cycles = [
+        plan_for(network, "ethos-u55-128", replace(UNCHECKED, optimize=optimizes)).npu_cycles or 0
+        for optimizes in (True, False)
+    ]
+    assert cycles[0] < cycles[1]
+
+
+def test_what_costs_more_is_not_used(network: Path) -> None:
+    costs = iter([(0, 1000), (0, 1016)])
+    with patch.object(optimizing, "estimate", lambda *_: next(costs)):
+        plan = plan_for(network, None)
+    assert plan.network is plan.original and plan.optimization is not None
+    assert plan.optimization.kept == "an inference would take 16 cycles more"
+
+
+def project_of(asked: Recipe, folder: Path) -> bytes:
+    """Create a project and return its manifest."""
+    create_project(asked, directory=folder, watch=Watch())
+    return (folder / "model" / "ethosgen.json").read_bytes()
+
+
+def test_a_project_stores_the_original_and_is_made_again(network: Path, tmp_path: Path) -> None:
+    asked = recipe(network, check=False)
+    first = project_of(asked, tmp_path / "first")
+    (info,) = open_project(tmp_path / "first").networks
+    assert info.source.read_bytes() == network.read_bytes()
+    assert info.options.optimize and info.summary.optimization is not None
+    assert project_of(replace(asked, networks=(info.source,)), tmp_path / "again") == first
+
+
+def test_a_project_remembers_no_optimize(network: Path, tmp_path: Path) -> None:
+    options = OffloadOptions(check=False, optimize=False)
+    project_of(replace(recipe(network), options=options), tmp_path / "plain")
+    (info,) = open_project(tmp_path / "plain").networks
+    assert not info.options.optimize and info.summary.optimization is None
+
+
+def test_weights_apart_are_not_optimized(network: Path, tmp_path: Path) -> None:
+    project_of(recipe(network, check=False, apart=True), tmp_path / "apart")
+    (info,) = open_project(tmp_path / "apart").networks
+    assert not info.options.optimize and info.summary.optimization is None

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import compilers, cpu_only, npu_model
+from bench import compilers, cpu_only, npu_model, optimizer
 from bench.command import Figures, ethosgen, report
 from bench.limits import FIRMWARE_NPU, NPUS, SAMPLES
 from tests import ROOT
@@ -190,6 +190,7 @@ PARTS: Mapping[str, Callable[[], Any]] = {
     **{part: partial(_all_on_model, part) for part in npu_model.GENERATIONS},
     "models": all_models,
     "cpu_only": all_on_cpu,
+    "optimizer": lambda: optimizer.measure(networks()),
     "compilers": lambda: list(map(compilers.measure, networks())),
 }
 """Parts of bench.json, in the order in which they are measured: what takes time is first."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bench import compilers, cpu_only, npu_model
+from bench import compilers, cpu_only, npu_model, optimizer
 from bench.limits import FIRMWARE_NPU, NPUS, OFFLOADED_ONLY, SIZES, TIMES, Limit
 from tests import ROOT
 from tests.support.pages import EVIDENCE, between, store, table
@@ -186,6 +186,15 @@ The same networks compiled by GCC and by Clang 19, with the toolchain files of t
 is that of the whole firmware.
 
 {measured_apart(results, "compilers")}{table(*compilers.rows(results.get("compilers", [])))}
+
+## The optimizer
+
+Each network without and with [the optimizer](../docs/optimizer.md): on the Cortex-M55 alone, and with
+{FIRMWARE_NPU}, in cycles of the NPU model and bytes of that firmware. The outputs are the same.
+
+{measured_apart(results, "optimizer")}{table(*optimizer.rows(results.get("optimizer", [])))}
+
+{optimizer.PUBLISHED}
 
 {npu_model_section(results)}"""
 

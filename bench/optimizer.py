@@ -1,0 +1,77 @@
+"""What the optimizer saves: networks without it and with it, on a Cortex-M55 and with an NPU."""
+
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from bench import mobilenet
+from bench.command import Figures, report
+from bench.limits import FIRMWARE_NPU
+from bench.shapes import ours
+from ethosgen import frontend
+from ethosgen.values.optimization import macs_of
+
+VARIANTS = {"before": ("--no-optimize",), "after": ()}
+COLUMNS = {
+    "multiplications": "macs",
+    "weights B": "weights_bytes",
+    "flash B": "flash_bytes",
+    "arena B": "arena_bytes",
+    "instructions": "instructions",
+    "cycles": "cycles",
+    "NPU: cycles": "npu_cycles",
+    "NPU: flash B": "npu_flash_bytes",
+}
+"""By a column's title: the figure, before and after."""
+PUBLISHED = """For comparison, as published: ExecuTorch needs an arena of 1,505,280 B for
+MobileNetV2-224 on a Cortex-M55; TinyEngine on a Cortex-M7 needs 59 kB of SRAM for mcunet-vww0, 260 kB
+for mcunet-in3 and 61 kB for MobileNetV2 0.3 at 64x64."""
+
+
+def measure(models: Sequence[Path]) -> list[Figures]:
+    """Return the figures of networks and of MobileNetV2, before and after."""
+    with tempfile.TemporaryDirectory(prefix="ethosgen-optimizer-") as folder:
+        large = Path(folder) / f"{mobilenet.NAME}.tflite"
+        large.write_bytes(mobilenet.build())
+        return [
+            {"name": model.stem} | {key: _figures(model, *VARIANTS[key]) for key in VARIANTS}
+            for model in (*models, large)
+        ]
+
+
+def _figures(model: Path, *options: str) -> Figures:
+    """Return the figures of a network; RuntimeError if a firmware's outputs differ."""
+    common = ("--board", ours.BOARD, "--samples", 1, *options)
+    cpu = report("verify", model, *common, "--npu", "none")
+    npu = report("verify", model, *common, "--npu", FIRMWARE_NPU)
+    for answer in (cpu, npu):
+        if not answer["passed"]:
+            raise RuntimeError(f"{model.stem} with {options}: {answer['verdict']}")
+    facts = cpu["optimization"] or {"macs_after": macs_of(frontend.read(model))}
+    return {
+        "macs": facts["macs_after"],
+        "weights_bytes": cpu["flash_bytes"]["weights"],
+        "flash_bytes": cpu["flash_bytes"]["total"],
+        "arena_bytes": cpu["ram_bytes"]["arena"],
+        "instructions": cpu["cpu_instructions"],
+        "cycles": cpu["cpu_time"]["cycles"],
+        "npu_cycles": npu["npu_pmu"]["cycles"],
+        "npu_flash_bytes": npu["flash_bytes"]["total"],
+    }
+
+
+def rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
+    """Return a table's head and rows: where a figure changes, both values."""
+    table = [
+        [one["name"], *(_cell(*(one[v].get(key) for v in VARIANTS)) for key in COLUMNS.values())]
+        for one in figures
+    ]
+    return ["network", *COLUMNS], table
+
+
+def _cell(before: int | None, after: int | None) -> str:
+    if before is None or after is None:
+        return "-"
+    if before == after:
+        return f"{after:,}"
+    return f"{before:,} to {after:,} ({after / before - 1:+.0%})"

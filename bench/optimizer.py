@@ -24,8 +24,8 @@ COLUMNS = {
 }
 """By a column's title: the figure, before and after."""
 PUBLISHED = """For comparison, as published: ExecuTorch needs an arena of 1,505,280 B for
-MobileNetV2-224 on a Cortex-M55; TinyEngine on a Cortex-M7 needs 59 kB of SRAM for mcunet-vww0, 260 kB
-for mcunet-in3 and 61 kB for MobileNetV2 0.3 at 64x64."""
+MobileNetV2-224 on a Cortex-M55; TinyEngine on a Cortex-M7 needs 59 kB of SRAM for mcunet-vww0,
+260 kB for mcunet-in3 and 61 kB for MobileNetV2 0.3 at 64x64."""
 
 
 def measure(models: Sequence[Path]) -> list[Figures]:

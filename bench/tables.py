@@ -190,7 +190,7 @@ is that of the whole firmware.
 ## The optimizer
 
 Each network without and with [the optimizer](../docs/optimizer.md): on the Cortex-M55 alone, and
-with {FIRMWARE_NPU}, in cycles of the NPU model and bytes of that firmware. The outputs are the same.
+with {FIRMWARE_NPU}, in cycles of the NPU model and bytes of that firmware. Outputs are the same.
 
 {measured_apart(results, "optimizer")}{table(*optimizer.rows(results.get("optimizer", [])))}
 

@@ -53,6 +53,8 @@ def test_what_it_did_is_one_line() -> None:
         "1,641 constant channels removed, 1 equal channel joined: "
         "-49 % multiplications, -85 % weights"
     )
+    same = Optimization(changes[1:], 5, 5, 7, 7)
+    assert same.text() == "1 equal channel joined"
     kept = dataclasses.replace(facts, changes=changes[1:], kept="the NPU needs 5 cycles more")
     assert kept.text() == (
         "not changed: the NPU needs 5 cycles more (found: 1 equal channel joined)"

@@ -48,13 +48,14 @@ class Optimization:
             return f"not changed: {self.kept} (found: {found})"
         macs = _less("multiplications", self.macs_before, self.macs_after)
         weights = _less("weights", self.weights_before, self.weights_after)
-        return f"{found}: {macs}, {weights}"
+        saved = ", ".join(filter(None, (macs, weights)))
+        return f"{found}: {saved}" if saved else found
 
 
 def _less(noun: str, before: int, after: int) -> str:
-    """Return "-49 % multiplications"."""
+    """Return "-49 % multiplications", "" for as many as before."""
     share = 100 * (after - before) / before if before else 0.0
-    return f"{share:+.2g} % {noun}" if share else f"as many {noun}"
+    return f"{share:+.2g} % {noun}" if share else ""
 
 
 def merged(changes: Iterable[Change]) -> tuple[Change, ...]:

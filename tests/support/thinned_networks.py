@@ -181,7 +181,14 @@ class _Growth:
         for axis in (0, values.ndim - 1):
             gone = self.random.random(values.shape[axis]) < self._one_of((0, 0, 0.4, 0.8))
             np.moveaxis(values, axis, 0)[gone] = point
-        self.net.tensors[inputs[1]] = dataclasses.replace(weights, data=values.tobytes())
+        has_twins = values.shape[0] > 1 and self._chance(0.3)
+        scale = weights.scale
+        if has_twins:
+            values[1] = values[0] = (values[0] - point) // 2 + point  # sums of two fit the type
+            if isinstance(scale, tuple) and len(scale) > 1:
+                scale = (scale[0], scale[0], *scale[2:])
+        changed = dataclasses.replace(weights, data=values.tobytes(), scale=scale)
+        self.net.tensors[inputs[1]] = changed
         if len(inputs) > 2:
             bias = self.net.tensors[inputs[2]]
             assert bias.data is not None
@@ -189,5 +196,7 @@ class _Growth:
             moved = self.random.random(far.size) < self._one_of((0, 0.4, 0.8))
             reach = self._one_of((3000, 100_000, 10_000_000, _FAR))
             far[moved] = self.random.integers(-reach, reach, int(moved.sum()), endpoint=True)
+            if has_twins:
+                far[1] = far[0]
             self.net.tensors[inputs[2]] = dataclasses.replace(bias, data=far.tobytes())
         return y

@@ -1,7 +1,8 @@
 """The rewrites, in the order in which they are tried."""
 
 from ethosgen.optimizer.dead.channels import DEAD_CHANNELS
+from ethosgen.optimizer.dead.duplicates import EQUAL_CHANNELS
 from ethosgen.optimizer.dead.operators import IDLE_OPERATORS, UNREAD_OPERATORS
 from ethosgen.optimizer.rewrites import Rewrite
 
-REWRITES: list[Rewrite] = [UNREAD_OPERATORS, DEAD_CHANNELS, IDLE_OPERATORS]
+REWRITES: list[Rewrite] = [UNREAD_OPERATORS, DEAD_CHANNELS, IDLE_OPERATORS, EQUAL_CHANNELS]

@@ -1,6 +1,7 @@
 """The check of an optimized network: an oracle runs it and the original."""
 
 import dataclasses
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from ethosgen.flow import PlanSettings, make_plan, optimizing
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.optimizer import Optimized, optimize
-from ethosgen.values.network import Network
+from ethosgen.values.network import Compression, Network
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.equality import difference, samples_for
@@ -41,6 +42,11 @@ def test_an_equal_network_does_not_differ() -> None:
 
 def test_a_wrong_weight_is_found() -> None:
     network = layers()
+    assert "outputs differ" in difference(network, with_another_weight(network), None)
+
+
+def test_a_source_that_is_compressed_does_not_stand_for_the_changed_network() -> None:
+    network = replace(layers(), compression=Compression(1, 2, 3))
     assert "outputs differ" in difference(network, with_another_weight(network), None)
 
 

@@ -117,6 +117,8 @@ def _lines(content: NetworkReport, written: list[Path]) -> Iterator[str]:
     """Yield the lines for the written files, and the figures at the top of the page."""
     for path in written:
         yield f"{path}: {counted(path.stat().st_size, 'byte')}"
+    if content.optimization:
+        yield f"  optimizer {content.optimization.text()}"
     costs = content.costs
     time = "" if costs.seconds is None else f", {duration(costs.seconds)}"
     unknown = f", {counted(costs.cpu_unknown, 'step')} unknown" if costs.cpu_unknown else ""

@@ -7,6 +7,7 @@ that read the inputs to their ends, one output channel after the other.
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from ethosgen.oracle.answers import Answer, Question, answer
 from ethosgen.oracle.excerpt import gather
@@ -30,7 +31,8 @@ def difference(original: Network, changed: Network, oracle: str | None) -> str:
     samples = samples_for(original)
     try:
         with ThreadPoolExecutor(2) as pool:
-            asked = [pool.submit(_asked, each, samples, oracle) for each in (original, changed)]
+            both = (original, replace(changed, source=None))  # not the file that both came from
+            asked = [pool.submit(_asked, each, samples, oracle) for each in both]
             golden, ours = (future.result() for future in asked)
     except EthosgenError:
         return ""

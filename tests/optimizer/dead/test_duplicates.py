@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.optimizer.dead.duplicates import EQUAL_CHANNELS
 from tests.optimizer.dead.test_channels import channels, optimized, said, set_weights
 from tests.support.networks import NetworkBuilder
@@ -50,6 +51,17 @@ def test_the_sum_must_be_a_weight(value: int, *, is_joined: bool) -> None:
     x = twins(net, net.input((1, 4, 4, 3)))
     found = optimized(net, read_by(net, x, value=value))
     assert (found is not None) == is_joined
+
+
+def test_weights_of_4_bits_stay_in_4_bits() -> None:
+    for value, is_joined in ((3, True), (4, False)):
+        net = NetworkBuilder()
+        x = twins(net, net.input((1, 4, 4, 3)))
+        y = read_by(net, x, where=..., value=value)
+        index = net.operators[-1].inputs[1]
+        net.tensors[index] = dataclasses.replace(net.tensors[index], is_packed=True)
+        network = decode_network(net.build(y), "packed")
+        assert (EQUAL_CHANNELS.apply(network) is not None) == is_joined
 
 
 def test_another_bias_is_another_channel() -> None:

@@ -22,7 +22,7 @@ def remove_dead_channels(network: Network) -> Rewritten | None:
     for number, graph in enumerate(network.graphs):
         bounds = bounds_of(graph)
         sinks = {op.index: sink for op in graph.operators if (sink := sink_of(op, graph, bounds))}
-        kept = needs_of(graph, bounds)
+        kept = needs_of(graph, sinks)
         found = _changes(graph, kept, bounds, sinks)
         if found:
             graphs[number] = shrunk(graph, kept, sinks)

@@ -24,6 +24,8 @@ from ethosgen.values.rescaling import limits
 
 NAME = "equal-channels"
 
+_MOST_INT4 = 7
+
 Kinds = Mapping[int, list[Hashable]]
 """What each channel of a tensor is; equal ones have equal values for every input."""
 
@@ -63,7 +65,7 @@ def _joined_weights(weights: Tensor, kinds: list[Hashable]) -> np.ndarray[Any, A
     The last axis of the weights has the channels, once or for several places in turn.
     """
     point = weights.first_zero_point if weights.dtype == "uint8" else 0
-    low, high = limits(weights.dtype)
+    low, high = (-_MOST_INT4, _MOST_INT4) if weights.is_packed else limits(weights.dtype)
     values, first = weights.array().astype(np.int64) - point, dict[Hashable, int]()
     is_changed = False
     for column in range(values.shape[-1]):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ethosgen.optimizer.dead.relations import Relation, relations_of
-from ethosgen.optimizer.dead.sinks import Sink, sink_of
-from ethosgen.optimizer.intervals.bounds import Bounds, channels_of
+from ethosgen.optimizer.dead.sinks import Sink
+from ethosgen.optimizer.intervals.bounds import channels_of
 from ethosgen.optimizer.intervals.layers import LAYERS
 from ethosgen.values.network import ABSENT, Graph, Operator
 
@@ -40,10 +40,9 @@ class Needs:
         return bool(np.any(more))
 
 
-def needs_of(graph: Graph, bounds: Mapping[int, Bounds]) -> Mapping[int, Flags]:
+def needs_of(graph: Graph, sinks: Mapping[int, Sink]) -> Mapping[int, Flags]:
     """Return the channels that must stay, by tensor; at least one of each that is in use."""
     needs = Needs(graph)
-    sinks = {op.index: sink for op in graph.operators if (sink := sink_of(op, graph, bounds))}
     related = {
         op.index: relations
         for op in graph.operators

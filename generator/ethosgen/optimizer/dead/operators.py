@@ -43,30 +43,38 @@ def remove_idle(network: Network) -> Rewritten | None:
 
 def _first_idle(graph: Graph) -> tuple[Operator, int, int] | None:
     """Return an idle operator, the tensor that stays for its input and output, and the other."""
-    known = bounds_of(graph)
-    for operator in graph.operators:
-        if operator.code not in _ELEMENTWISE or len(operator.outputs) != 1:
-            continue
+    candidates = [op for op in graph.operators if _may_be_idle(op, graph)]
+    known = bounds_of(graph) if candidates else {}
+    for operator in candidates:
         site, target = BoundedSite(operator, graph, known), operator.outputs[0]
-        varying = [tensor for tensor in site.inputs if tensor.data is None]
-        if len(varying) != 1 or varying[0].is_variable or target in graph.inputs:
-            continue
-        source = varying[0].index
+        (source,) = (tensor.index for tensor in site.inputs if tensor.data is None)
         if target not in graph.outputs:
             kept, gone = source, target
         elif source not in (*graph.inputs, *graph.outputs):
             kept, gone = target, source
         else:
             continue
-        if varying[0].shape == site.target.shape and _is_idle(site, source):
+        if _is_idle(site, source):
             return operator, kept, gone
     return None
+
+
+def _may_be_idle(operator: Operator, graph: Graph) -> bool:
+    """Return whether an operator has one input that varies, and an output like it."""
+    if operator.code not in _ELEMENTWISE or len(operator.outputs) != 1:
+        return False
+    target = graph.tensors[operator.outputs[0]]
+    read = [graph.tensors[i] for i in operator.inputs if i != ABSENT]
+    varying = [tensor for tensor in read if tensor.data is None]
+    if len(varying) != 1 or varying[0].is_variable or target.index in graph.inputs:
+        return False
+    return varying[0].shape == target.shape and are_alike(varying[0], target)
 
 
 def _is_idle(site: BoundedSite, source: int) -> bool:
     """Return whether each value that the input may have is also the output's, in each channel."""
     tensor, bounds = site.graph.tensors[source], site.known.get(source)
-    if bounds is None or tensor.dtype == "int16" or not are_alike(tensor, site.target):
+    if bounds is None or tensor.dtype == "int16":
         return False
     count = channels_of(tensor)
     for value in range(int(bounds.low.min()), int(bounds.high.max()) + 1):

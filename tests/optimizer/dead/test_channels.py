@@ -143,6 +143,13 @@ def test_channels_go_through_depthwise_layers_pools_and_reshapes() -> None:
     assert channels(found) == [2, 4, 4, 16, 3]
 
 
+def test_a_constant_goes_through_a_mean() -> None:
+    net = NetworkBuilder()
+    x = net.mean(dead_layer(net, net.input((1, 3, 3, 2)), {0: -FAR, 2: -FAR}), keep_dims=False)
+    found = optimized(net, net.fully_connected(x, 3))
+    assert channels(found) == [2, 2, 3]
+
+
 def test_half_of_a_depthwise_block_keeps_it_whole() -> None:
     net = NetworkBuilder()
     x = net.conv2d(net.input((1, 4, 4, 2)), 4, (1, 1), **LOW)

@@ -12,6 +12,7 @@ from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.optimizer.intervals.analysis import TRANSFERS, bounds_of
 from ethosgen.optimizer.intervals.bounds import Bounds, whole
 from ethosgen.optimizer.intervals.site import BoundedSite
+from ethosgen.oracle.litert import litert_outputs
 from ethosgen.oracle.tflm import golden_outputs
 from tests.support.networks import NetworkBuilder
 
@@ -150,6 +151,29 @@ def test_borders(padding: str, values: tuple[range, ...], *, is_depthwise: bool)
     least, most = by_channel.min(axis=0), by_channel.max(axis=0)
     assert (found.low <= least).all() and (found.high >= most).all()
     assert (least - found.low <= 1).all() and (found.high - most <= 1).all()
+
+
+@pytest.mark.parametrize("values", [NARROW, LOW, HIGH, ONE, range(3, 4)], ids=str)
+@pytest.mark.parametrize(("scale", "point"), [(0.05, 3), (0.011, -128), (0.2, 60)])
+@pytest.mark.parametrize("count", [2, 3])
+def test_means(values: range, scale: float, point: int, count: int) -> None:
+    table = np.array(list(product(values, repeat=count)), np.int8)
+    net = NetworkBuilder("mean")
+    x = net.input((len(table), 1, count, 1), scale=0.05, zero_point=3)
+    y = net.mean(x, (1, 2), scale=scale, zero_point=point)
+    network = decode_network(net.build(y), "mean")
+    sample = {network.inputs[0].name: table.reshape(-1, 1, count, 1)}
+    for run in (golden_outputs, litert_outputs):
+        (outputs,) = run(network, [sample])
+        (output,) = outputs.values()
+        known = bounds_of(network.graph)
+        known[network.graph.inputs[0]] = Bounds(np.array([values[0]]), np.array([values[-1]]))
+        found = TRANSFERS["MEAN"](BoundedSite(network.graph.operators[0], network.graph, known))
+        assert found is not None
+        found = found.clamped(-128, 127)
+        assert found.low[0] <= output.min() <= found.low[0] + 1
+        assert found.high[0] >= output.max() >= found.high[0] - 1
+        assert values != range(3, 4) or found.constant.all(), "the zero point stays"
 
 
 MOVES: dict[str, Build] = {

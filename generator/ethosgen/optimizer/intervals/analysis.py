@@ -20,6 +20,7 @@ from ethosgen.optimizer.intervals.movement import (
     reshaped,
     transposed,
 )
+from ethosgen.optimizer.intervals.reduction import averaged
 from ethosgen.optimizer.intervals.site import BoundedSite
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Graph
@@ -42,6 +43,7 @@ TRANSFERS: Mapping[str, Transfer] = {
     "TRANSPOSE": transposed,
     **dict.fromkeys(("PAD", "PADV2"), padded),
     "CONCATENATION": concatenated,
+    "MEAN": averaged,
 }
 """Operators whose outputs have a narrower range than their type; all others have the whole one."""
 

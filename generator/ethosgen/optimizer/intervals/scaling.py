@@ -48,7 +48,7 @@ def _shifted(bounds: Bounds, shifts: Ints) -> Bounds:
     return Bounds(bounds.low << left, bounds.high << left)
 
 
-def twice(values: Ints, mantissas: Ints, shifts: Ints, _factors: Factors | None = None) -> Ints:
+def twice(values: Ints, mantissas: Any, shifts: Any, _factors: Factors | None = None) -> Ints:
     """Multiply as TensorFlow Lite Micro does: a doubling high product, then a rounding shift."""
     product = (values << np.maximum(shifts, 0)) * mantissas
     nudge = np.where(product >= 0, 1 << 30, 1 - (1 << 30))
@@ -61,10 +61,11 @@ def twice(values: Ints, mantissas: Ints, shifts: Ints, _factors: Factors | None 
     return rounded
 
 
-def once(values: Ints, mantissas: Ints, shifts: Ints, _factors: Factors | None = None) -> Ints:
+def once(values: Ints, mantissas: Any, shifts: Any, _factors: Factors | None = None) -> Ints:
     """Multiply with one rounding: ties go up."""
     places = 31 - shifts
-    return (values * mantissas + (np.int64(1) << (places - 1))) >> places
+    rounded: Ints = (values * mantissas + (np.int64(1) << (places - 1))) >> places
+    return rounded
 
 
 def _in_doubles(values: Ints, _mantissas: Ints, _shifts: Ints, factors: Factors) -> Ints:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -10,6 +11,8 @@ from ethosgen.backend.ethosu.accelerator import find_accelerator
 from ethosgen.flow import PlanSettings, create_project, make_plan, optimizing
 from ethosgen.frontend import read
 from ethosgen.project import open_project
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.network import Network
 from ethosgen.values.plan import OffloadOptions, Plan
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.watch import Watch
@@ -65,6 +68,21 @@ def test_what_costs_more_is_not_used(network: Path) -> None:
         plan = plan_for(network, None)
     assert plan.network is plan.original and plan.optimization is not None
     assert plan.optimization.kept == "an inference would take 16 cycles more"
+
+
+def test_what_is_refused_is_not_used(network: Path) -> None:
+    plan_it, seen = optimizing.estimate, list[Network]()
+
+    def refuse_the_second(plan: Plan, *more: Any) -> tuple[int, int]:
+        seen.append(plan.network)
+        if len(seen) == 2:
+            raise UnsupportedError("no")
+        return plan_it(plan, *more)
+
+    with patch.object(optimizing, "estimate", refuse_the_second):
+        plan = plan_for(network, None)
+    assert plan.network is plan.original and plan.optimization is not None
+    assert plan.optimization.kept == "it would be refused"
 
 
 def project_of(asked: Recipe, folder: Path) -> bytes:

@@ -7,7 +7,7 @@ from ethosgen.backend.protocol import CpuSide
 from ethosgen.flow.wrapping import estimate
 from ethosgen.optimizer import Optimized, optimize
 from ethosgen.values.allocation import FREE
-from ethosgen.values.errors import RefusalError
+from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.plan import OffloadOptions
@@ -50,7 +50,7 @@ def _dearer(was: Cycles, now: Cycles) -> str:
     if was is None or (now is not None and now <= was):
         return ""
     if now is None:
-        return "the NPU's compiler refuses the changed network"
+        return "it would be refused"
     if now[0] > was[0]:
         return "the cost of more operators would be unknown"
     return f"an inference would take {counted(now[1] - was[1], 'cycle')} more"
@@ -60,7 +60,7 @@ def _cycles(network: Network, planner: Planner, cpu: CpuSide) -> Cycles:
     """Estimate an inference, without the check's corrections."""
     try:
         plan = planner.plan(network, FREE)
-    except RefusalError:
+        start = compiler_of(plan.accelerator).start_cycles if plan.accelerator else 0
+        return estimate(plan, cpu, start)
+    except UnsupportedError:
         return None
-    start = compiler_of(plan.accelerator).start_cycles if plan.accelerator else 0
-    return estimate(plan, cpu, start)

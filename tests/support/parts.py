@@ -302,7 +302,7 @@ PARTS = (
     ),
     Part(
         "flow",
-        ("tests/api/", "tests/commands/", "tests/flow/", "tests/verdict/"),
+        ("tests/api/", "tests/commands/", "tests/flow/", "tests/optimizer/", "tests/verdict/"),
         _of(
             "api/",
             "commands/",

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ethosgen.oracle.answers import Answer, Question, answer
 from ethosgen.oracle.excerpt import gather
+from ethosgen.oracle.interpreters import awaited
 from ethosgen.samples.drawing import default_samples, draw_samples
 from ethosgen.samples.ends import drive_to_ends
 from ethosgen.values.errors import EthosgenError
@@ -33,7 +34,7 @@ def difference(original: Network, changed: Network, oracle: str | None) -> str:
         with ThreadPoolExecutor(2) as pool:
             both = (original, replace(changed, source=None))  # not the file that both came from
             asked = [pool.submit(_asked, each, samples, oracle) for each in both]
-            golden, ours = (future.result() for future in asked)
+            golden, ours = awaited(asked)
     except EthosgenError:
         return ""
     compared = golden.against(ours.outputs)

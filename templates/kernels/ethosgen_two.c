@@ -6,6 +6,8 @@
 #include "ethosgen_requantize.h"
 
 enum { LANES = 16, CHANNELS = 2, LANES_OF_SUMS = 4 };
+/* The lanes of the first channel, by a bit for each byte. */
+enum { ONE_CHANNEL = 0x0f0f };
 
 #if ETHOSGEN_MVE
 /*
@@ -47,29 +49,50 @@ static inline int32x4_t sums(const int8_t *first, const int8_t *second, const in
     return all;
 }
 
-/* Compute one or two outputs; 4 lanes are two channels of two outputs. */
+/* What turns sums into outputs: 4 lanes are two channels of two outputs. */
+struct lanes {
+    int32x4_t mantissa, shift, low, high;
+};
+
+static inline struct lanes lanes_of(const int32_t *scales, const struct ethosgen_output *output)
+{
+    return (struct lanes){vldrwq_s32(scales + LANES_OF_SUMS), vldrwq_s32(scales + 2 * LANES_OF_SUMS),
+                          vdupq_n_s32(output->low), vdupq_n_s32(output->high)};
+}
+
+/* Compute one or two outputs. */
 static inline void compute(int8_t *output, const int8_t *input, int32_t count,
                            const int8_t *weights, const int32_t *scales,
-                           const struct ethosgen_two *layer)
+                           const struct ethosgen_two *layer, struct lanes lanes)
 {
-    uint32x4_t lanes = vidupq_n_u32(0, 1);
-    uint32x4_t offsets = layer->channels == CHANNELS ? lanes : vshrq_n_u32(lanes, 1);
-    mve_pred16_t inside = layer->channels == CHANNELS ? 0xffffu : 0x0f0fu;
+    mve_pred16_t inside = count > 1 ? 0xffffu : 0x00ffu;
     const int8_t *second = count > 1 ? input + layer->pixel_step : input;
     int32x4_t all = sums(input, second, weights, scales, layer);
 
-    all = ethosgen_requantize_x4(all, vldrwq_s32(scales + LANES_OF_SUMS),
-                                 vldrwq_s32(scales + 2 * LANES_OF_SUMS));
+    all = ethosgen_requantize_x4(all, lanes.mantissa, lanes.shift);
     all = vaddq_n_s32(all, layer->output.zero_point);
-    all = vmaxq_s32(all, vdupq_n_s32(layer->output.low));
-    all = vminq_s32(all, vdupq_n_s32(layer->output.high));
-    vstrbq_scatter_offset_p_s32(output, offsets, all,
-                                count > 1 ? inside : (mve_pred16_t)(inside & 0x00ffu));
+    all = vminq_s32(vmaxq_s32(all, lanes.low), lanes.high);
+    if (layer->channels == CHANNELS) {
+        vstrbq_p_s32(output, all, inside);
+    } else {
+        vstrbq_scatter_offset_p_s32(output, vshrq_n_u32(vidupq_n_u32(0, 1), 1), all,
+                                    (mve_pred16_t)(inside & ONE_CHANNEL));
+    }
 }
 #else
+struct lanes {
+    const int32_t *mantissa, *shift;
+};
+
+static inline struct lanes lanes_of(const int32_t *scales, const struct ethosgen_output *output)
+{
+    (void)output;
+    return (struct lanes){scales + LANES_OF_SUMS, scales + 2 * LANES_OF_SUMS};
+}
+
 static inline void compute(int8_t *output, const int8_t *input, int32_t count,
                            const int8_t *weights, const int32_t *scales,
-                           const struct ethosgen_two *layer)
+                           const struct ethosgen_two *layer, struct lanes lanes)
 {
     int32_t tap_weights = (layer->tap_bytes + LANES - 1) / LANES * LANES * CHANNELS;
 
@@ -85,8 +108,7 @@ static inline void compute(int8_t *output, const int8_t *input, int32_t count,
                 sum += row[k] * weight[k / LANES * LANES * CHANNELS + k % LANES];
             }
         }
-        sum = ethosgen_requantize(sum, scales[LANES_OF_SUMS + channel],
-                                  scales[2 * LANES_OF_SUMS + channel]);
+        sum = ethosgen_requantize(sum, lanes.mantissa[channel], lanes.shift[channel]);
         output[i] = ethosgen_clamp(sum, &layer->output);
     }
 }
@@ -95,13 +117,15 @@ static inline void compute(int8_t *output, const int8_t *input, int32_t count,
 void ethosgen_convolution_two_s8(int8_t *output, const int8_t *input, const int8_t *weights,
                                  const int32_t *scales, const struct ethosgen_two *layer)
 {
+    struct lanes lanes = lanes_of(scales, &layer->output);
+
     for (int32_t row = 0; row < layer->rows; row++, input += layer->row_step) {
         const int8_t *from = input;
 
         for (int32_t left = layer->pixels; left > 0; left -= 2, from += 2 * layer->pixel_step) {
             int32_t count = left > 1 ? 2 : 1;
 
-            compute(output, from, count, weights, scales, layer);
+            compute(output, from, count, weights, scales, layer, lanes);
             output += count * layer->channels;
         }
     }

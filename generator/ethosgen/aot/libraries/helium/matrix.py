@@ -340,17 +340,25 @@ def cycles_of_two(vertical: Axis, horizontal: Axis, depth: int, channels: int) -
     if channels > CHANNELS or not (vertical.is_inside and horizontal.is_inside and is_row):
         return None
     vectors = pieces(horizontal.taps * depth, order.MATRIX_DEPTH)
-    pairs = vertical.target * pieces(horizontal.target, 2)
-    return 40 + vertical.target * 10 + pairs * (60 + vertical.taps * (12 + 9.0 * vectors))
+    rows, pixels = _rows_of_two(vertical, horizontal)
+    pair = 45 + vertical.taps * (12 + 9.0 * vectors)
+    return 40 + rows * 10 + rows * pieces(pixels, 2) * pair
+
+
+def _rows_of_two(vertical: Axis, horizontal: Axis) -> tuple[int, int]:
+    """Return the rows and the pixels of each; pixels that are windows are all in one row."""
+    rows, pixels = vertical.target, horizontal.target
+    return (1, rows * pixels) if is_point(vertical, horizontal) else (rows, pixels)
 
 
 def two_channels(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> Kernel:
     """Return a kernel for weights of (output channel, row, column, input channel)."""
     _, _, width, depth = layer.source.shape
     row = width * depth
+    rows, pixels = _rows_of_two(vertical, horizontal)
     shape = Two(
-        rows=vertical.target,
-        pixels=horizontal.target,
+        rows=rows,
+        pixels=pixels,
         row_step=vertical.stride * row,
         pixel_step=horizontal.stride * depth,
         taps=vertical.taps,

@@ -121,10 +121,16 @@ void ethosgen_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, const
                 uint32_t products[ETHOSGEN_BLOCK] = {0};
 
                 recall(products, state, time, memory - 1, now, some);
-                for (int32_t filter = 0; filter < some; filter++) {
-                    totals[unit] += products[filter];
-                    rank = rank + 1 < svdf->rank ? rank + 1 : 0;
-                    unit += rank == 0;
+                if (svdf->rank == 2) {
+                    totals[unit] += products[0] + products[1];
+                    totals[unit + 1] += products[2] + products[3];
+                    unit += 2;
+                } else {
+                    for (int32_t filter = 0; filter < some; filter++) {
+                        totals[unit] += products[filter];
+                        rank = rank + 1 < svdf->rank ? rank + 1 : 0;
+                        unit += rank == 0;
+                    }
                 }
             }
             weights += block_bytes;

@@ -208,6 +208,8 @@ void ethosgen_pad_s8(void *output, const void *input, const struct ethosgen_pad 
 void ethosgen_transpose_8(void *output, const void *input, const struct ethosgen_transpose *block);
 void ethosgen_transpose_16(void *output, const void *input, const struct ethosgen_transpose *block);
 void ethosgen_transpose_32(void *output, const void *input, const struct ethosgen_transpose *block);
+/* Copy each row of the input to its place in the output; its columns are bytes. */
+void ethosgen_transpose_rows(void *output, const void *input, const struct ethosgen_transpose *block);
 
 /* @struct ethosgen_pool */
 

@@ -1,11 +1,21 @@
 /*
- * Matrices whose rows become columns. See ethosgen_kernels.h.
+ * Matrices whose rows become columns, and rows that change their places. See ethosgen_kernels.h.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
-#include <string.h>
+#include "ethosgen_bytes.h"
 
-#include "ethosgen_requantize.h"
+void ethosgen_transpose_rows(void *output, const void *input, const struct ethosgen_transpose *block)
+{
+    const int8_t *from = (const int8_t *)input;
+    int8_t *to = (int8_t *)output;
+
+    for (int32_t left = block->rows; left > 0; left--) {
+        ethosgen_copy(to, from, block->columns);
+        from += block->input_step;
+        to += block->output_step;
+    }
+}
 
 #if ETHOSGEN_MVE
 /*

@@ -115,6 +115,7 @@ MATRIX: dict[str, Build] = {
     "one channel, rows apart": lambda n: n.conv2d(
         n.input((1, 9, 8, 20)), 1, (2, 4), (4, 2), "VALID", dilation=(3, 1)
     ),
+    "two channels of pixels": lambda n: n.conv2d(n.input((1, 5, 7, 88)), 2, (1, 1)),
     "one channel of pixels": lambda n: n.conv2d(n.input((1, 5, 5, 64)), 1, (1, 1)),
     "strips in phases": lambda n: n.conv2d(n.input((1, 9, 11, 5)), 6, dilation=(2, 3)),
     "strips in pieces": lambda n: n.conv2d(n.input((1, 5, 90, 19)), 4, activation="RELU6"),
@@ -278,6 +279,7 @@ INT16: dict[str, Build] = {
 RECURRENT: dict[str, Build] = {
     "svdf": lambda n: svdf(n, n.input((1, 40), scale=0.02), 13, 9),
     "svdf, whole vectors": lambda n: svdf(n, n.input((1, 32), scale=0.02), 8, 17),
+    "svdf, rank 2": lambda n: svdf(n, n.input((1, 20), scale=0.02), 7, 5, rank=2),
     "svdf, rank 3, batch": lambda n: svdf(n, n.input((2, 9), scale=0.02), 7, 6, rank=3),
     "svdf, one step": lambda n: svdf(n, n.input((1, 9), scale=0.02), 2, 1),
     "svdf, multiplier above 1, saturated": lambda n: svdf(n, n.input((1, 1)), 6, 4),
@@ -353,6 +355,10 @@ TURNED: dict[str, Build] = {
     "int16, few columns": lambda n: n.transpose(n.input((17, 3), "int16"), (1, 0)),
     "float32": lambda n: n.transpose(n.input((7, 2, 10), "float32", None), (2, 1, 0)),
     "float32, few columns": lambda n: n.transpose(n.input((13, 2), "float32", None), (1, 0)),
+    "rows that move": lambda n: n.transpose(n.input((4, 5, 16)), (1, 0, 2)),
+    "rows in blocks": lambda n: n.transpose(n.input((3, 4, 5, 17)), (2, 1, 0, 3)),
+    "rows of int16": lambda n: n.transpose(n.input((2, 3, 4, 21), "int16"), (0, 2, 1, 3)),
+    "rows of float32": lambda n: n.transpose(n.input((3, 2, 5), "float32", None), (1, 0, 2)),
 }
 GROUPS = {
     "matrix": MATRIX | {f"int16 {name}": build for name, build in INT16.items()},
@@ -377,7 +383,7 @@ PLAIN: dict[str, Build] = {
         n, n.input((5, 9), scale=2.0), n.input((9, 5), scale=2.0), scale=0.5
     ),
     "many phases": lambda n: transposed(n, n.input((1, 2, 2, 3)), (68, 68), 2, (2, 2), (34, 34)),
-    "dimension that stays": lambda n: n.transpose(n.input((4, 5, 16)), (1, 0, 2)),
+    "short rows that move": lambda n: n.transpose(n.input((4, 5, 15)), (1, 0, 2)),
     "small matrices": lambda n: n.transpose(n.input((8, 3, 2)), (0, 2, 1)),
     "rows far apart": lambda n: n.transpose(n.input((2, 9363)), (1, 0)),
 }

@@ -4,34 +4,32 @@ import argparse
 import json
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from bench.command import Figures
 from bench.shapes import data, ours, page, spot
 from bench.shapes.all import TYPES, cases
-from bench.shapes.data import COLUMNS, Figure
+from bench.shapes.data import COLUMNS
 from tests.support.pages import tell
 
 
 def main() -> int:
     """Measure, merge or render; write the results."""
     arguments = _arguments()
-    if arguments.seed is not None:
-        sys.stderr.write(f"drawn afresh by --seed {arguments.seed}\n")
     if arguments.networks:
         export(arguments.networks, arguments.seed)
         return 0
-    if arguments.seed is not None:
-        differing = show_fresh(arguments.seed, arguments.core, arguments.type, arguments.only)
-        return tell(list(differing))
     if arguments.spot:
         return 0 if spot.show(print) else 1
     results = data.load()
     for path in arguments.theirs:
         data.add_theirs(results, json.loads(path.read_text()))
+    if arguments.seed is not None:
+        sys.stderr.write(f"drawn afresh by --seed {arguments.seed}\n")
+        data.draw_afresh(results, arguments.seed)
     if not arguments.render and not arguments.theirs:
-        measure(results, arguments.core, arguments.type, arguments.only)
+        measure(results, arguments.core, arguments.type, arguments.only, arguments.seed)
     data.store(results)
     page.write(results)
     return tell(
@@ -61,9 +59,9 @@ def _arguments() -> argparse.Namespace:
         dest="seed",
         action="store_const",
         const=random.randrange(1, 1 << 16),
-        help="measure layers that are drawn afresh, and store nothing",
+        help="measure layers that are drawn afresh, in place of those of the last draw",
     )
-    parser.add_argument("--seed", type=int, help="the same, to repeat a draw")
+    parser.add_argument("--seed", type=int, help="the same, to repeat a draw or to go on with it")
     parser.add_argument("--networks", type=Path, help="write the layers and their inputs there")
     parser.add_argument(
         "--theirs", type=Path, nargs="+", default=[], help="take over another firmware's figures"
@@ -71,27 +69,21 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure(results: Figures, cores: list[str], types: list[str], only: str = "") -> None:
+def measure(
+    results: Figures,
+    cores: Sequence[str],
+    types: Sequence[str],
+    only: str = "",
+    seed: int | None = None,
+) -> None:
     """Measure our kernels; the results are stored after each type."""
     for core in cores:
         for dtype in types:
-            some = [case for case in cases(dtype) if only in case.name]
+            some = [case for case in cases(dtype, seed=seed) if only in case.name]
             sys.stderr.write(f"{core}, {dtype}: {len(some)} layers\n")
             for case, figures in zip(some, ours.measure(some, core), strict=True):
                 data.add_ours(results, case, core, figures)
             data.store(results)
-
-
-def show_fresh(seed: int, cores: Sequence[str], types: Sequence[str], only: str) -> Iterator[str]:
-    """Print the figures of a fresh draw; yield a sentence for each layer that is not exact."""
-    for core in cores:
-        some = [case for case in cases(*types, seed=seed) if only in case.name]
-        for case, figures in zip(some, ours.measure(some, core), strict=True):
-            known = Figure(*(figures[column] for column in COLUMNS))
-            line = f"{core}  {case.name}: {known.cycles} cycles, {known.instructions} instructions"
-            sys.stdout.write(line + "\n")
-            if known.mismatches or not known.elements:
-                yield f"{case.name}, {core}: {known.mismatches} of {known.elements} differ"
 
 
 def export(folder: Path, seed: int | None = None) -> None:

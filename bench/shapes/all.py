@@ -1,14 +1,12 @@
 """All shapes of the benchmark, each once."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from bench.shapes import drawn
-from bench.shapes.published import NETWORKS
-from bench.shapes.shape import FLOAT, INT8, INT16, Case, Layer, Shape
+from bench.shapes import drawn, published, zoo
+from bench.shapes.shape import DRAWN, FLOAT, FRESH, INT8, INT16, Case, Layer, Shape
 
-DRAWN, FRESH = "drawn", "fresh"
 FRESH_SHARE = 3
 """A fresh draw has as many shapes as a third of the stored ones."""
 TYPES = (INT8, INT16, FLOAT)
@@ -17,9 +15,13 @@ FLOATS_EVERY = 4
 
 
 def _all() -> Iterator[tuple[str, Layer]]:
-    for network, layers in NETWORKS.items():
-        yield from ((network, layer) for layer in layers)
+    yield from _named(published.NETWORKS)
     yield from ((DRAWN, layer) for layer in drawn.layers())
+    yield from _named(zoo.NETWORKS)
+
+
+def _named(networks: Mapping[str, Sequence[Layer]]) -> Iterator[tuple[str, Layer]]:
+    return ((network, layer) for network, layers in networks.items() for layer in layers)
 
 
 @cache

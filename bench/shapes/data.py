@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from bench.command import Figures
-from bench.shapes.shape import FLOAT, Case
+from bench.shapes.shape import FLOAT, FRESH, Case
 from tests.support.pages import EVIDENCE
 
 RESULTS = EVIDENCE / "kernels.json"
@@ -135,6 +135,14 @@ def store(results: Figures) -> None:
     ]
     text = json.dumps(head, indent=1).removesuffix("\n}")
     RESULTS.write_text(f'{text},\n "cases": {{\n' + ",\n".join(lines) + "\n }\n}\n")
+
+
+def draw_afresh(results: Figures, seed: int) -> None:
+    """Forget the layers of an earlier fresh draw, unless it had the same seed."""
+    if results.get(FRESH) != seed:
+        results[FRESH] = seed
+        cases = results["cases"].items()
+        results["cases"] = {name: row for name, row in cases if row["origin"] != FRESH}
 
 
 def add_ours(results: Figures, case: Case, core: str, measured: Figures) -> None:

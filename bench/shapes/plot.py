@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from bench.shapes.data import FASTEST, OURS, Row
+from bench.shapes.shape import INT8
 from bench.shapes.summary import families, to_rival, unit_of
 from ethosgen.plots.canvas import drawn
 
@@ -24,19 +25,19 @@ _CORES = {
 
 def draw(rows: Sequence[Row]) -> bytes:
     """Return the picture; filled dots are ratios to CMSIS-NN, open ones to the reference."""
+    int8 = [row for row in rows if row.dtype == INT8]
     panels = {}
     for core in _CORES:
-        unit = unit_of(rows, core)
-        known = [row for row in rows if row.figure(core, OURS) and to_rival(row, core, unit)]
-        if int8 := [row for row in known if row.dtype == "int8"]:
-            panels[core] = int8, families(int8, core, unit)
+        unit = unit_of(int8, core)
+        if known := [row for row in int8 if row.figure(core, OURS) and to_rival(row, core, unit)]:
+            panels[core] = known, families(known, core, unit)
     heights = [_TITLE + _LINE * len(names) for _, names in panels.values()]
 
     def fill(figure: Any) -> None:
         figure.set_layout_engine("constrained")
         axes = figure.subplots(len(panels), squeeze=False, height_ratios=heights).flat
-        for axis, (core, (int8, names)) in zip(axes, panels.items(), strict=True):
-            _panel(axis, core, int8, names)
+        for axis, (core, (known, names)) in zip(axes, panels.items(), strict=True):
+            _panel(axis, core, known, names)
 
     return drawn((_WIDTH, sum(heights)), fill)
 

@@ -17,6 +17,8 @@ Build = Callable[[NetworkBuilder, str], int]
 """Adds the inputs and the operator to a network in a type; returns the output's tensor."""
 
 INT8, INT16, FLOAT = "int8", "int16", "float32"
+DRAWN, FRESH = "drawn", "fresh"
+"""Origins: layers drawn at random, the same ones each time or by a new seed."""
 FIRST_LAYER_CHANNELS = 4
 _STEP = 0.05
 """The scale of inputs."""
@@ -24,7 +26,7 @@ _STEP = 0.05
 
 @dataclass(frozen=True)
 class Shape:
-    """A layer: the origin is a published network, or "drawn"."""
+    """A layer: the origin is a published network, DRAWN or FRESH."""
 
     name: str
     family: str

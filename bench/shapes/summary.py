@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from statistics import geometric_mean
 
 from bench.shapes.data import CYCLES, FASTEST, INSTRUCTIONS, OURS, REFERENCE, Row
@@ -53,10 +54,16 @@ def summarize(
 
 
 def unit_of(rows: Iterable[Row], core: str) -> str:
-    """Return the unit that decides on a core: cycles where all comparisons have them."""
-    compared = [row for row in rows if row.ratio(core, FASTEST)]
-    is_timed = compared and all(row.ratio(core, FASTEST, CYCLES) for row in compared)
-    return CYCLES if is_timed else INSTRUCTIONS
+    """Return the unit that decides on a core: cycles where all comparisons have them.
+
+    Layers are compared with the reference kernels where CMSIS-NN has none for their type.
+    """
+    some = list(rows)
+    for whose in (FASTEST, REFERENCE):
+        if compared := [row for row in some if row.ratio(core, whose)]:
+            is_timed = all(row.ratio(core, whose, CYCLES) for row in compared)
+            return CYCLES if is_timed else INSTRUCTIONS
+    return INSTRUCTIONS
 
 
 def families(rows: Sequence[Row], core: str, unit: str = INSTRUCTIONS) -> list[str]:
@@ -67,7 +74,7 @@ def families(rows: Sequence[Row], core: str, unit: str = INSTRUCTIONS) -> list[s
 
 def _order(rows: Sequence[Row], core: str, family: str, unit: str) -> float:
     some = [row for row in rows if row.family == family]
-    for whose, known in ((FASTEST, unit), (FASTEST, INSTRUCTIONS), (REFERENCE, INSTRUCTIONS)):
+    for whose, known in product((FASTEST, REFERENCE), (unit, INSTRUCTIONS)):
         if summary := summarize(some, core, whose, known):
             return summary.mean
     return 0.0
@@ -75,11 +82,17 @@ def _order(rows: Sequence[Row], core: str, family: str, unit: str) -> float:
 
 def worst(rows: Iterable[Row], core: str, count: int = 10, unit: str = INSTRUCTIONS) -> list[Row]:
     """Return the cases with the highest ratios to CMSIS-NN, or to the reference without it."""
-    known = [row for row in rows if to_rival(row, core, unit) is not None]
+    known = [row for row in rows if row.figure(core, OURS, unit) and row.rival(core, unit)]
     return sorted(known, key=lambda row: -(to_rival(row, core, unit) or 0.0))[:count]
 
 
 def to_rival(row: Row, core: str, unit: str = INSTRUCTIONS) -> float | None:
-    """Return our count over that of CMSIS-NN's fastest build, or of the reference without it."""
-    ratio = row.ratio(core, FASTEST, unit)
-    return row.ratio(core, REFERENCE, unit) if ratio is None else ratio
+    """Return our count over that of CMSIS-NN's fastest build, or of the reference without it.
+
+    Instructions stand in for cycles of a reference kernel that has none.
+    """
+    for whose, known in ((FASTEST, unit), (REFERENCE, unit), (REFERENCE, INSTRUCTIONS)):
+        ratio = row.ratio(core, whose, known)
+        if ratio is not None:
+            return ratio
+    return None

@@ -10,6 +10,7 @@ import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # each worker has one processor; numpy reads it
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("ETHOSGEN_NO_CACHE", "1")  # each test converts its networks
 
 from tests import ROOT
 from tests.support import choice

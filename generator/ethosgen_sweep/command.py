@@ -15,7 +15,7 @@ from ethosgen.commands.choices import path_option
 from ethosgen.commands.compare import csv_text
 from ethosgen.commands.comparison_table import report_lines
 from ethosgen.commands.endings import suggest_next
-from ethosgen.commands.options import JSON, schema_option
+from ethosgen.commands.options import CACHE, JSON, schema_option
 from ethosgen.commands.progress import Progress
 from ethosgen.values.grammar import counted
 from ethosgen_sweep.labelled_table import labelled_lines
@@ -65,6 +65,7 @@ def _schema() -> str:
 @click.option(
     "--dry-run", is_flag=True, help="Only count points and shards, and those in the store."
 )
+@CACHE
 @JSON
 @schema_option("study files", _schema)
 def sweep(

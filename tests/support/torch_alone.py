@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.frontend.torch.transfer import unpack
+from ethosgen.frontend.transfer import unpack
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.host.script import run_script
 from ethosgen.values.network import Graph, Network, Operator, Tensor

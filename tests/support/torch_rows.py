@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ethosgen.frontend.torch.transfer import unpack
+from ethosgen.frontend.transfer import unpack
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.host.script import run_script
 from ethosgen.values.fidelity import Fidelity

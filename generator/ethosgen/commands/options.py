@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 import functools
+import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from ethosgen.commands import completion
 from ethosgen.commands.application import APP, LABELS
 from ethosgen.commands.choices import OpenChoice, ValueChoice, path_option
 from ethosgen.commands.offload_options import SRAM_LIMIT, with_offloading
+from ethosgen.host.folders import NO_CACHE
 from ethosgen.platforms import PLATFORMS, find_platform, names_of, usual_platform
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle, OffloadOptions
@@ -209,6 +211,22 @@ def _shapes(
     return tuple(shapes)
 
 
+def _turn_off_cache(context: click.Context, _parameter: click.Parameter, is_off: bool) -> None:
+    """Turn the cache off for this command, and for the processes that it starts."""
+    if is_off and NO_CACHE not in os.environ:
+        os.environ[NO_CACHE] = "1"
+        context.call_on_close(lambda: os.environ.pop(NO_CACHE, None))
+
+
+CACHE = click.option(
+    "--no-cache",
+    is_flag=True,
+    expose_value=False,
+    callback=_turn_off_cache,
+    help="Convert .onnx and .pt2 files anew, and keep nothing of them in the user's cache.",
+)
+
+
 def with_reading(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options for reading a network's file to a command, passed as `reading`."""
 
@@ -229,6 +247,7 @@ def with_reading(function: Callable[..., Any]) -> Callable[..., Any]:
         help="Keep the layout of the file, or make inputs of channels-first networks "
         "channels-last (nhwc), which saves a transpose.",
     )
+    @CACHE
     @functools.wraps(function)
     def wrapped(
         shapes: tuple[tuple[str, tuple[int, ...]], ...], input_layout: str, **arguments: Any

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ethosgen import plugins
 from ethosgen.frontend import onnx, pte, tflite, torch, tosa
+from ethosgen.frontend.conversions import converted
 from ethosgen.values.errors import InputError
 from ethosgen.values.examples import Examples
 from ethosgen.values.network import Network
@@ -25,7 +26,8 @@ class FrontEnd:
     bytes alone. `suffixes` are those of file names, in lower case; a project stores the network
     under the first. `read` raises InputError for a damaged file, UnsupportedError for a network
     that the front end cannot represent. `takes_options` says whether a source may have options.
-    `examples` returns the samples with golden outputs that a file of the format may have.
+    `examples` returns the samples with golden outputs that a file of the format may have. Where
+    reading takes long, `versions` returns what decides the network beside the file: it is kept.
     """
 
     name: str
@@ -35,11 +37,20 @@ class FrontEnd:
     read: Callable[[Source], Network]
     takes_options: bool = False
     examples: Callable[[Source, Network], Examples | None] | None = None
+    versions: Callable[[], str] | None = None
 
 
 FRONT_ENDS: list[FrontEnd] = [
     FrontEnd(tflite.FORMAT, "TensorFlow Lite", (".tflite",), tflite.recognizes, tflite.read),
-    FrontEnd(onnx.FORMAT, "ONNX", (".onnx",), onnx.recognizes, onnx.read, takes_options=True),
+    FrontEnd(
+        onnx.FORMAT,
+        "ONNX",
+        (".onnx",),
+        onnx.recognizes,
+        onnx.read,
+        takes_options=True,
+        versions=onnx.versions,
+    ),
     FrontEnd(
         pte.FORMAT,
         "ExecuTorch",
@@ -48,7 +59,15 @@ FRONT_ENDS: list[FrontEnd] = [
         pte.read,
         examples=pte.examples,
     ),
-    FrontEnd(torch.FORMAT, "PyTorch", (".pt2",), torch.recognizes, torch.read, takes_options=True),
+    FrontEnd(
+        torch.FORMAT,
+        "PyTorch",
+        (".pt2",),
+        torch.recognizes,
+        torch.read,
+        takes_options=True,
+        versions=torch.versions,
+    ),
     FrontEnd(tosa.FORMAT, "TOSA", (".tosa",), tosa.recognizes, tosa.read),
 ]
 
@@ -103,7 +122,10 @@ def open_source(
 
 def read_source(source: Source) -> Network:
     """Read the network from its source."""
-    return _named(source.format).read(source)
+    front_end = _named(source.format)
+    if front_end.versions is None:
+        return front_end.read(source)
+    return converted(source, front_end.read, front_end.versions)
 
 
 def examples_of(network: Network) -> Examples | None:

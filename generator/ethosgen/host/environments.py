@@ -92,6 +92,17 @@ class Environment:
         )
 
     @property
+    def identity(self) -> str:
+        """What identifies the packages, also if some are missing; it starts no process."""
+        named = os.environ.get(self.variable)
+        is_here = all(map(extras.is_here, self.modules))
+        own = Path(sys.executable) if is_here else python_of(self.folder)
+        python = Path(named) if named else own
+        folders = sorted(python.parent.parent.glob("lib/python*/site-packages"))
+        changed = [folder.stat().st_mtime_ns for folder in folders]
+        return json.dumps([str(python), self.requirements, changed])
+
+    @property
     def is_current(self) -> bool:
         """Whether the environment in `folder` is complete and has what is required today."""
         try:

@@ -215,3 +215,13 @@ def _pip() -> tuple[str, ...]:
     if not is_here("pip") and shutil.which("uv"):
         return ("uv", "pip", "install", "--python", sys.executable)
     return (sys.executable, "-m", "pip", "install")
+
+
+def version_of(package: str) -> str:
+    """Return a package's name and version, only its name if it is not installed."""
+    from importlib.metadata import PackageNotFoundError, version  # it imports email's packages
+
+    try:
+        return f"{package} {version(package)}"
+    except PackageNotFoundError:
+        return package

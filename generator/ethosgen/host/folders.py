@@ -4,6 +4,8 @@ from pathlib import Path
 from typing import Any
 
 _NAME = "ethosgen"
+NO_CACHE = "ETHOSGEN_NO_CACHE"
+"""The variable that, if it has a value, keeps networks out of the cache."""
 
 
 def cache_folder() -> Path:

@@ -1,5 +1,6 @@
 """The front end for .onnx files: networks in QDQ form, as ONNX Runtime's quantizer writes them."""
 
+from ethosgen.host.extras import version_of
 from ethosgen.values.network import Network
 from ethosgen.values.source import Source
 
@@ -21,3 +22,8 @@ def read(source: Source) -> Network:
     from ethosgen.frontend.onnx.reader import read_network
 
     return read_network(source)
+
+
+def versions() -> str:
+    """Return the versions of the packages that read a file."""
+    return ", ".join(map(version_of, ("onnx", "apache-tvm")))

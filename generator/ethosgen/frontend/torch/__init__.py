@@ -2,10 +2,10 @@
 
 archive     checks a file and writes it anew without anything pickled; no torch
 importer    runs in the environment "torch": program to Relax to graph
-transfer    the graph on its way back
 """
 
 from ethosgen.frontend.torch.archive import recognizes as recognizes
+from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.values.network import Network
 from ethosgen.values.source import Source
 
@@ -17,3 +17,8 @@ def read(source: Source) -> Network:
     from ethosgen.frontend.torch.reader import read_network
 
     return read_network(source)
+
+
+def versions() -> str:
+    """Return what identifies the packages of the environment that reads a file."""
+    return ENVIRONMENTS["torch"].identity

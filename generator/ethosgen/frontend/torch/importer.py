@@ -17,7 +17,7 @@ from tvm.relax.frontend.torch import from_exported_program
 from ethosgen.frontend.relax import import_module
 from ethosgen.frontend.torch.archive import PROGRAM
 from ethosgen.frontend.torch.converters import Converters, known_names
-from ethosgen.frontend.torch.transfer import pack
+from ethosgen.frontend.transfer import pack
 from ethosgen.values.errors import UnsupportedError
 
 _ROUNDS = 4

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from ethosgen.frontend.shapes import fixed_shapes
 from ethosgen.frontend.torch.archive import PROGRAM, checked
-from ethosgen.frontend.torch.transfer import unpack
+from ethosgen.frontend.transfer import unpack
 from ethosgen.host.child import ChildError
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.host.script import run_script

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ethosgen import frontend
-from ethosgen.frontend.torch.transfer import pack, unpack
+from ethosgen.frontend.transfer import pack, unpack
 from tests.support.small_models import image_net, two_inputs
 
 

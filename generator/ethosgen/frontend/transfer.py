@@ -1,4 +1,4 @@
-"""A graph as JSON and arrays, to pass it from one process to another."""
+"""A graph as JSON and arrays, to pass it to another process or to keep it."""
 
 from typing import Any
 

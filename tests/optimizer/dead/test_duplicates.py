@@ -100,3 +100,11 @@ def test_a_reader_that_keeps_both_stops_it() -> None:
     y = read_by(net, x)
     assert optimized(net, y, net.softmax(x)) is None
     assert "equal weights" in EQUAL_CHANNELS.condition
+
+
+def test_a_constant_without_elements_has_no_channels() -> None:
+    net = NetworkBuilder("network", seed=4)
+    x = net.conv2d(net.input((1, 1, 1, 2)), 1, (1, 1))
+    network = decode_network(net.build(net.logistic(net.reshape(x, ()))), "network")
+    assert any(tensor.shape == (0,) for tensor in network.graph.tensors)
+    assert EQUAL_CHANNELS.apply(network) is None

@@ -88,7 +88,7 @@ def _kinds(graph: Graph) -> Kinds:
         for tensor in graph.tensors
     }
     for tensor in graph.tensors:
-        if tensor.data is not None and tensor.shape:
+        if tensor.data is not None and tensor.elements and tensor.shape:
             columns = tensor.array().reshape(-1, tensor.shape[-1]).T
             kinds[tensor.index] = [(tensor.index, column.tobytes()) for column in columns]
     for operator in graph.operators:

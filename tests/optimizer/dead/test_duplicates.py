@@ -106,5 +106,8 @@ def test_a_constant_without_elements_has_no_channels() -> None:
     net = NetworkBuilder("network", seed=4)
     x = net.conv2d(net.input((1, 1, 1, 2)), 1, (1, 1))
     network = decode_network(net.build(net.logistic(net.reshape(x, ()))), "network")
-    assert any(tensor.shape == (0,) for tensor in network.graph.tensors)
-    assert EQUAL_CHANNELS.apply(network) is None
+    graph = network.graph
+    (empty,) = (tensor for tensor in graph.tensors if tensor.shape == (0,))
+    tensors = list(graph.tensors)
+    tensors[empty.index] = dataclasses.replace(empty, data=b"")  # as the ONNX front end makes it
+    assert EQUAL_CHANNELS.apply(network.edited(dataclasses.replace(graph, tensors=tensors))) is None

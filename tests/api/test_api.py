@@ -30,8 +30,8 @@ OPTIONS = {
     *("cpu_ops", "offload", "trust_compiler", "check", "optimize", "oracle", "steps"),
     "allow_fallback",
 }
-"""Fields of OffloadOptions; `strategy` and `arena_limit` are those of its schedule."""
-SCHEDULE = {"strategy", "arena_limit"}
+"""Fields of OffloadOptions; `strategy`, `arena_limit` and `stream` are those of its schedule."""
+SCHEDULE = {"strategy", "arena_limit", "stream"}
 READING = {"shapes", "input_layout"}
 FOR_TERMINALS_AND_FILES = {
     *("as_json", "as_csv", "tables", "wide", "junit_path", "output_path", "plot"),

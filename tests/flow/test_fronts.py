@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from ethosgen import frontend
-from ethosgen.flow.fronts import GRAIN, STEPS, STUCK, explore
+from ethosgen.flow.fronts import GRAIN, RATIO, STEPS, STUCK, explore
 from ethosgen.studies.points import measure_front
 from ethosgen.values.configurations import Cost, Point, Setting
 from ethosgen.values.plan import OffloadOptions
-from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule, Strategy
+from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule, Strategy, Streaming
 from tests.support.costs import make_cost
 from tests.support.networks import NetworkBuilder
 
@@ -73,15 +73,23 @@ def test_an_aim_is_met_exactly_if_possible() -> None:
     assert max(trial.cost.sram_bytes for trial in front if trial.cost.sram_bytes <= 9000) == 9000
 
 
-def test_nothing_else_is_tried_without_an_npu() -> None:
-    asked = []
+def test_limits_are_tried_without_an_npu_unless_bands_are_off() -> None:
+    asked: list[Schedule] = []
 
     def alone(schedule: Schedule) -> Cost:
         asked.append(schedule)
         return make_cost(partitions=0)
 
-    assert [trial.schedule for trial in explore(alone, USUAL_SCHEDULE)] == [USUAL_SCHEDULE]
-    assert {schedule.arena_bytes for schedule in asked} == {None}
+    def limits(usual: Schedule, aim: int | None = None) -> list[int | None]:
+        asked.clear()
+        assert [trial.schedule for trial in explore(alone, usual, aim)] == [usual]
+        return [schedule.arena_bytes for schedule in asked if schedule.arena_bytes is not None]
+
+    needed = make_cost(partitions=0).arena_bytes
+    assert limits(USUAL_SCHEDULE)[0] == int(needed * RATIO) // GRAIN * GRAIN
+    assert len(limits(USUAL_SCHEDULE)) == STUCK
+    assert limits(USUAL_SCHEDULE, aim=1) == [GRAIN]
+    assert limits(replace(USUAL_SCHEDULE, stream=Streaming.OFF)) == []
 
 
 def test_what_is_refused_is_on_no_front() -> None:

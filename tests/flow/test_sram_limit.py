@@ -74,13 +74,18 @@ def test_a_limit_that_nothing_meets_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "p").exists()
 
 
-def test_the_cpu_alone_has_one_configuration(tmp_path: Path) -> None:
+def test_the_cpu_alone_has_bands_of_rows(tmp_path: Path) -> None:
     path = image_net(tmp_path / "image_net.tflite")
     recipe = recipe_of(path, limit=1 << 20, npu="none", mode=None)
     (choice,) = create(recipe, tmp_path / "p").choices
     assert choice.smaller is choice.larger is None
     with pytest.raises(CapacityError, match="bytes of SRAM on the CPU alone in memory mode shared"):
         create(replace(recipe, sram_limit=64), tmp_path / "q")
+    limit = choice.chosen.cost.sram_bytes - 16
+    (less,) = create(replace(recipe, sram_limit=limit), tmp_path / "r").choices
+    assert less.chosen.cost.sram_bytes <= limit
+    assert less.larger is not None
+    assert less.chosen.cost.cycles > less.larger.cost.cycles == choice.chosen.cost.cycles
 
 
 def test_networks_share_the_arena(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from ethosgen.aot.kernels import by_step
 from ethosgen.aot.libraries import libraries, library_code
 from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
+from ethosgen.aot.rows.planning import ready_schedule
 from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
 from ethosgen.aot.schedule.variables import initial_byte, state_bytes
 from ethosgen.aot.schedule.waits import describe_waits
@@ -37,7 +38,7 @@ from ethosgen.values.program import NO_TENSOR, READ_ONLY, ArenaTensor, Port, Pro
 
 def compile_program(plan: Plan, name: str) -> Program:
     """Compile a plan; see `ethosgen.aot.compile_program`."""
-    schedule = fuse_chains(make_schedule(plan), libraries=libraries(plan.extension))
+    schedule = ready_schedule(plan, name)
     body = make_body(schedule, name, compile_routine)
     schedule, kernels = body.schedule, body.kernels
     constants, memory = body.constants, body.memory
@@ -76,6 +77,7 @@ def compile_program(plan: Plan, name: str) -> Program:
         overlapped=describe_waits(schedule),
         steps=tuple(marked.step for marked in steps),
         workspaces=_workspaces(schedule, memory),
+        stream_cycles=schedule.stream_cycles,
     )
 
 

@@ -22,7 +22,7 @@ from ethosgen.commands.progress import Progress
 from ethosgen.commands.sizes import SIZE
 from ethosgen.values.configurations import ComparisonReport, durations
 from ethosgen.values.errors import cannot_write
-from ethosgen.values.schedule import Strategy
+from ethosgen.values.schedule import Strategy, Streaming
 
 _ALL = "all"
 _WIDTH_OF_FILES = 200
@@ -234,4 +234,6 @@ def _next(networks: tuple[Path, ...], report: ComparisonReport) -> str:
         words += ["--strategy", setting.schedule.strategy.value]
     if setting.schedule.arena_bytes is not None:
         words += ["--arena-limit", str(setting.schedule.arena_bytes)]
+    if setting.schedule.stream is not Streaming.AUTO:
+        words += ["--stream", setting.schedule.stream.value]
     return shlex.join(words)

@@ -11,7 +11,7 @@ from ethosgen.commands.choices import OpenChoice, ValueChoice
 from ethosgen.commands.sizes import SIZE
 from ethosgen.oracle import choices
 from ethosgen.values.plan import OffloadMode, OffloadOptions
-from ethosgen.values.schedule import Schedule, Strategy
+from ethosgen.values.schedule import Schedule, Strategy, Streaming
 
 STRATEGY = click.option(
     "--strategy",
@@ -24,15 +24,25 @@ ARENA_LIMIT = click.option(
     "--arena-limit",
     type=SIZE,
     metavar="BYTES|KiB",
-    help="SRAM that Vela may use for tensors, e.g. 64KiB (Vela's --arena-cache-size) [default: "
-    "the board's]. 'ethosgen compare --front' shows the cost of each limit.",
+    help="SRAM that Vela may use for tensors, e.g. 64KiB (Vela's --arena-cache-size), or the CPU's "
+    "operators without an NPU [default: the board's]. 'ethosgen compare --front' shows the cost of "
+    "each limit.",
+)
+STREAM = click.option(
+    "--stream",
+    type=ValueChoice([stream.value for stream in Streaming]),
+    default=Streaming.AUTO.value,
+    show_default=True,
+    help="Whether chains of operators on the CPU compute bands of rows instead of whole tensors, "
+    "which takes less SRAM and more time: where a limit needs it, never, or for the least SRAM.",
 )
 SRAM_LIMIT = click.option(
     "--sram-limit",
     type=SIZE,
     metavar="BYTES|KiB",
-    help="Choose the fastest of Vela's strategies and arena limits that keep the networks within "
-    "this SRAM: the arena of NPU and CPU, and everything else that the memory mode puts there.",
+    help="Choose the fastest of Vela's strategies and arena limits, or of the CPU's bands of rows, "
+    "that keep the networks within this SRAM: the arena of NPU and CPU, and everything else that "
+    "the memory mode puts there.",
 )
 
 OFFLOAD = click.option(
@@ -130,11 +140,16 @@ def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
     @with_division
     @STRATEGY
     @ARENA_LIMIT
+    @STREAM
     @functools.wraps(function)
     def wrapped(
-        options: OffloadOptions, strategy: str, arena_limit: int | None, **arguments: Any
+        options: OffloadOptions,
+        strategy: str,
+        arena_limit: int | None,
+        stream: str,
+        **arguments: Any,
     ) -> Any:
-        schedule = Schedule(Strategy(strategy), arena_limit)
+        schedule = Schedule(Strategy(strategy), arena_limit, Streaming(stream))
         return function(options=replace(options, schedule=schedule), **arguments)
 
     return wrapped

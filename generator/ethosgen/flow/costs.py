@@ -86,7 +86,8 @@ def cost_of(program: Program, place: Place) -> Cost:
     unknown = unknown_operators(plan, costs)
     sizes = part_sizes(program, board)
     partitions = sum(partition.on_npu for partition in plan.partitions)
-    own, starts = sum(filter(None, costs.values())), partitions * place.start_cycles
+    own = sum(filter(None, costs.values())) + program.stream_cycles
+    starts = partitions * place.start_cycles
     start_cycles = paced(board.cpu.core, starts)
     cost = Cost(
         npu_cycles=plan.npu_cycles,

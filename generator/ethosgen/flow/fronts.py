@@ -1,10 +1,10 @@
-"""Tries strategies and arena limits of the NPU's compiler: less SRAM for more time."""
+"""Tries strategies and arena limits: less SRAM for more time."""
 
 from collections.abc import Callable
 from dataclasses import replace
 
 from ethosgen.values.configurations import Cost, Tried, front
-from ethosgen.values.schedule import Schedule, Strategy
+from ethosgen.values.schedule import Schedule, Strategy, Streaming
 
 RATIO = 0.9
 """The ratio of one arena limit to the next larger one that is tried."""
@@ -23,7 +23,8 @@ def explore(attempt: Attempt, usual: Schedule, aim: int | None = None) -> list[T
     """Return the Pareto front of SRAM against time, by SRAM.
 
     It tries the default schedule, Vela's strategy "size", and limits below what the default needs;
-    with an `aim`, also a limit that may bring the SRAM just below it.
+    with an `aim`, also a limit that may bring the SRAM just below it. On the CPU alone an aim needs
+    no other limits.
     """
     tried: list[Tried] = []
 
@@ -34,12 +35,15 @@ def explore(attempt: Attempt, usual: Schedule, aim: int | None = None) -> list[T
         return cost
 
     first = try_out(usual)
+    can_stream = first is not None and not first.partitions and usual.stream is Streaming.AUTO
     if usual.strategy is not Strategy.SIZE:
         try_out(replace(usual, strategy=Strategy.SIZE))
-    if first is not None and first.partitions:
+    if first is not None and (first.partitions or can_stream):
         if aim is not None and first.sram_bytes > aim:
-            _try_limit(try_out, near_bytes(first) - (first.sram_bytes - aim))
-        _descend(try_out, near_bytes(first))
+            limit = near_bytes(first) - (first.sram_bytes - aim)
+            _try_limit(try_out, max(limit, GRAIN) if can_stream else limit)
+        if first.partitions or aim is None:
+            _descend(try_out, near_bytes(first))
     return [tried[index] for index in front([trial.cost for trial in tried])]
 
 

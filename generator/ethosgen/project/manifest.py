@@ -37,7 +37,7 @@ from ethosgen.values.plan import (
 )
 from ethosgen.values.profile import ProgramStep
 from ethosgen.values.program import Port, Program
-from ethosgen.values.schedule import Schedule, Strategy
+from ethosgen.values.schedule import Schedule, Strategy, Streaming
 from ethosgen.values.security import Security
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.time import CpuTime
@@ -165,14 +165,17 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
         "optimize": asked.optimize,
         "oracle": asked.oracle,
         "steps": asked.steps,
-        "schedule": {
-            "strategy": asked.schedule.strategy.value,
-            "arena_bytes": asked.schedule.arena_bytes,
-        },
+        "schedule": _write_schedule(asked.schedule),
         "inputs": [_write_port(port) for port in program.inputs],
         "outputs": [_write_port(port) for port in program.outputs],
         "calls": [dataclasses.asdict(step) for step in program.steps],
     }
+
+
+def _write_schedule(schedule: Schedule) -> dict[str, Any]:
+    written = {"strategy": schedule.strategy.value, "arena_bytes": schedule.arena_bytes}
+    usual = schedule.stream is Streaming.AUTO
+    return written if usual else {**written, "stream": schedule.stream.value}
 
 
 def _write_time(program: Program, board: Board) -> dict[str, Any] | None:
@@ -303,7 +306,8 @@ def _read_time(time: Mapping[str, Any] | None) -> CpuTime | None:
 
 def _read_schedule(schedule: Mapping[str, Any]) -> Schedule:
     limit = schedule["arena_bytes"]
-    return Schedule(Strategy(schedule["strategy"]), None if limit is None else int(limit))
+    stream = Streaming(schedule.get("stream", Streaming.AUTO.value))
+    return Schedule(Strategy(schedule["strategy"]), None if limit is None else int(limit), stream)
 
 
 def _read_weights(directory: Path, network: Mapping[str, Any]) -> ApartInfo | None:

@@ -125,6 +125,8 @@ class Program:
     steps: tuple[ProgramStep, ...] = ()
     """The calls of the entry, in order."""
     workspaces: tuple[ArenaTensor, ...] = ()
+    stream_cycles: int = 0
+    """The estimated cycles that bands of rows take more than whole tensors."""
     """What operators and partitions need besides tensors; `tensor` is NO_TENSOR."""
     arena_bound_bytes: int = 0
     """See ArenaSize."""

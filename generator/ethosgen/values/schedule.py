@@ -1,4 +1,4 @@
-"""How the NPU's compiler orders operators: for time or for memory, within a limit."""
+"""How operators are ordered and divided: for time or for memory, within a limit."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -13,16 +13,27 @@ class Strategy(Enum):
     """The memory for tensors."""
 
 
+class Streaming(Enum):
+    """Whether chains of the CPU's operators compute bands of rows, not whole tensors."""
+
+    AUTO = "auto"
+    """Where the arena exceeds the limit otherwise."""
+    OFF = "off"
+    ALWAYS = "always"
+    """As the smallest arena needs it."""
+
+
 @dataclass(frozen=True)
 class Schedule:
-    """How the NPU's compiler orders and divides operators.
+    """How the NPU's compiler, and ethosgen on the CPU, order and divide operators.
 
-    `arena_bytes` is the most SRAM that it may plan, besides the board's own limit; None for no
-    other limit. It exceeds the limit where it finds no way to meet it.
+    `arena_bytes` is the most SRAM that they may plan, besides the board's own limit; None for no
+    other limit. They exceed the limit where they find no way to meet it.
     """
 
     strategy: Strategy = Strategy.PERFORMANCE
     arena_bytes: int | None = None
+    stream: Streaming = Streaming.AUTO
 
 
 USUAL_SCHEDULE = Schedule()

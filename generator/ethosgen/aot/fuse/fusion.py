@@ -32,6 +32,7 @@ from ethosgen.aot.tir.graft import graft
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.quantization import BOUNDS, compose_bounds
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.network import Operator
 
 CLAMPING = frozenset(
     "CONV_2D DEPTHWISE_CONV_2D FULLY_CONNECTED AVERAGE_POOL_2D MAX_POOL_2D ADD SUB MUL".split()
@@ -53,23 +54,28 @@ def fuse_chains(schedule: StepSchedule, libraries: Sequence[Library]) -> StepSch
     Kernels are those of the libraries where they are cheaper. UnsupportedError names an operator
     without a kernel.
     """
-    plain = replace(schedule, steps=tuple(_built(schedule, s, libraries) for s in schedule.steps))
+    plain = with_kernels(schedule, libraries)
     chains = _Chains(plain, libraries)
     chains.join(_as_bounds)
     chains.join(_as_one_loop)
     chains.tabulate()
     chains.join(_into_stores)
     plain, fused = (_finished(variant, libraries) for variant in (plain, chains.schedule))
-    arena, fused_arena = _arena(plain), _arena(fused)
+    arena, fused_arena = arena_bytes(plain), arena_bytes(fused)
     best, arena = (fused, fused_arena) if fused_arena <= arena else (plain, arena)
     chains = _Chains(best, libraries)
     chains.join(_into_bands)
     if chains.schedule is best:
         return best  # a memory plan takes long
-    return chains.schedule if _arena(chains.schedule) < arena else best
+    return chains.schedule if arena_bytes(chains.schedule) < arena else best
 
 
-def _arena(schedule: StepSchedule) -> float:
+def with_kernels(schedule: StepSchedule, libraries: Sequence[Library]) -> StepSchedule:
+    """Return a schedule with a kernel for each operator on the CPU that has none; none is fused."""
+    return replace(schedule, steps=tuple(_built(schedule, s, libraries) for s in schedule.steps))
+
+
+def arena_bytes(schedule: StepSchedule) -> float:
     """Return the arena size in bytes; infinity if there is no valid memory plan."""
     workspaces = {
         i: step.kernel.workspace_bytes for i, step in enumerate(schedule.steps) if step.kernel
@@ -80,9 +86,23 @@ def _arena(schedule: StepSchedule) -> float:
         return float("inf")
 
 
+def finished_kernel(
+    schedule: StepSchedule, operator: Operator, libraries: Sequence[Library]
+) -> Kernel:
+    """Return the kernel of an operator alone: a library's, a table, or the plain loops."""
+    alone = replace(schedule, steps=(Step(operator, None),))
+    built = replace(alone, steps=(_built(alone, alone.steps[0], libraries),))
+    chains = _Chains(built, libraries)
+    chains.tabulate()
+    (kernel,) = (step.kernel for step in _finished(chains.schedule, libraries).steps)
+    if kernel is None:
+        raise UnsupportedError(f"{operator.code} has no kernel of its own")
+    return kernel
+
+
 def _built(schedule: StepSchedule, step: Step, libraries: Sequence[Library]) -> Step:
     """Return a step with its kernel and its `in_place` flag."""
-    if step.partition or SUBGRAPHS in step.operator.options:
+    if step.partition or step.kernel or SUBGRAPHS in step.operator.options:
         return step
     kernel = build_kernel(schedule, step.operator, libraries)
     element = read_element(kernel)

@@ -50,6 +50,8 @@ class StepSchedule:
     steps: tuple[Step, ...]
     place: str = ""
     waits: Mapping[int, int] = field(default_factory=dict)
+    stream_cycles: int = 0
+    """The estimated cycles that chains of bands take more than whole tensors."""
 
     @cached_property
     def clock(self) -> list[int]:

@@ -19,10 +19,11 @@ from ethosgen.aot.tvm import ir, tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Tensor
+from ethosgen.values.program import Structs
 from ethosgen.values.status import Status
 
 Array = np.ndarray[Any, Any]
-Table = Array | Struct | Sequence[Struct]
+Table = Array | Struct | Sequence[Struct] | Structs
 """What is constant: an array, a C struct, or an array of structs."""
 Formula = Callable[..., Any]
 
@@ -68,9 +69,9 @@ class Nest:
         That of structs has an element for each, of which only the address may be taken.
         """
         if not isinstance(values, np.ndarray):
-            every = (values,) if isinstance(values, Struct) else values
-            variable, buffer = self._declare(name, "int32", (len(every),))
-            self._tables.append((variable, structs_of(every)))
+            structs = values if isinstance(values, Structs) else _structs(values)
+            variable, buffer = self._declare(name, "int32", (len(structs.initializers),))
+            self._tables.append((variable, structs))
             return buffer
         variable, buffer = self._declare(name, values.dtype.name, values.shape)
         self._tables.append((variable, values))
@@ -241,6 +242,11 @@ class Nest:
             variables=tuple(index for _, index in self._variables),
             sources=sources,
         )
+
+
+def _structs(values: Struct | Sequence[Struct]) -> Structs:
+    """Return a struct, or an array of structs, as a constant."""
+    return structs_of((values,) if isinstance(values, Struct) else values)
 
 
 def _shape_of(tensor: Tensor, shape: Sequence[int] | None) -> Sequence[int]:

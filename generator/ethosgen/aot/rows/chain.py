@@ -1,0 +1,259 @@
+"""A chain as one kernel: a loop over turns, in which each operator computes some rows.
+
+Every operator keeps its kernel, built for a band of rows. Bands of one height share a function;
+weights are shared by all.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ethosgen.aot.graph.storage import ALIGNMENT
+from ethosgen.aot.rows.pacing import Pace, Pacing, RowLink
+from ethosgen.aot.rows.reach import band, row_bytes
+from ethosgen.aot.tir.graft import unused_name
+from ethosgen.aot.tir.kernel import Callee, Kernel
+from ethosgen.aot.tir.nest import Nest, int32
+from ethosgen.aot.tir.primfunc import READS, STRUCTS, drop_unused_parameters, pointer
+from ethosgen.aot.tvm import ir, tirx
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.multiples import rounded_up
+from ethosgen.values.network import Operator, Tensor
+from ethosgen.values.program import Structs
+
+BuildBand = Callable[[Operator, tuple[Tensor, ...]], Kernel]
+"""Builds the kernel of an operator with tensors of a band's shapes."""
+
+
+def chain_kernel(
+    pacing: Pacing, tensors: Sequence[Tensor], build: BuildBand, symbol: str
+) -> Kernel:
+    """Return the kernel of a chain; the names of its functions start with `symbol`."""
+    bands = {
+        (link.output, rows): build(*band(link.op, tensors, link.reach, rows))
+        for link in pacing.links
+        for rows in pacing.bands(link)
+    }
+    for kernel in bands.values():
+        if kernel.variables or kernel.callees or kernel.function.ret_type == ir.PrimType("int32"):
+            raise UnsupportedError("it has variables or a status, so it cannot compute bands")
+    return _Chain(pacing, tensors, bands, symbol).kernel()
+
+
+@dataclass(frozen=True)
+class _Room:
+    """A rolling buffer's place in the workspace, in bytes."""
+
+    offset: int
+    row: int
+
+
+class _Chain:
+    """A chain's nest while it is built."""
+
+    def __init__(
+        self,
+        pacing: Pacing,
+        tensors: Sequence[Tensor],
+        bands: Mapping[tuple[int, int], Kernel],
+        symbol: str,
+    ) -> None:
+        self.pacing, self.tensors, self.bands, self.symbol = pacing, tensors, bands, symbol
+        self.nest = Nest()
+        self.callees: list[Callee] = []
+        self._constants: dict[tuple[str, bytes], Any] = {}
+        self._reads: dict[int, Any] = {}
+        for index in pacing.inputs:
+            self._reads[index] = self._read("input", tensors[index])
+        self._read_constants()
+        self.output = self.nest.write("output", tensors[pacing.output])
+        self._rooms: dict[int, _Room] = {}
+        size = 0
+        for tensor, roll in pacing.rolls.items():
+            self._rooms[tensor] = _Room(size, row_bytes(tensors[tensor]))
+            size = rounded_up(size + roll.rows * row_bytes(tensors[tensor]), ALIGNMENT)
+        self._scratch = size
+        size += max(kernel.workspace_bytes for kernel in bands.values())
+        self.rows: Any = self.nest.room("rows", max(size, 1)) if size else None
+
+    def _read(self, name: str, tensor: Tensor) -> Any:
+        taken = len(self._reads)
+        return self.nest.read(f"{name}_{taken}" if taken else name, tensor)
+
+    def _read_constants(self) -> None:
+        """Declare the network's constants and those of the kernels, each once."""
+        for kernel in self.bands.values():
+            for index in kernel.inputs:
+                if self.tensors[index].data is not None and index not in self._reads:
+                    self._reads[index] = self._read("constant", self.tensors[index])
+        names: set[str] = set()
+        for (output, _), kernel in self.bands.items():
+            parameters = kernel.function.params[len(kernel.inputs) :]
+            number = [link.output for link in self.pacing.links].index(output)
+            for parameter, constant in zip(parameters, kernel.constants, strict=False):
+                key = _key(constant)
+                if key not in self._constants:
+                    name = unused_name(f"{parameter.name}_{number}", names)
+                    self._constants[key] = self.nest.table(name, constant)
+
+    def kernel(self) -> Kernel:
+        """Return the kernel."""
+        nest, turns = self.nest, self.pacing.turns
+        for tensor, roll in self.pacing.rolls.items():
+            if roll.above:
+                self._fill(tensor, 0, roll.above, roll.fill)
+        with nest.loop("turn", len(turns), turns.start) as turn:
+            starts = {
+                tensor: nest.let(f"start_{n}", self._start(tensor, turn))
+                for n, tensor in enumerate(self.pacing.rolls)
+            }
+            for tensor in self.pacing.inputs:
+                if tensor in starts:
+                    self._copy(tensor, turn, starts)
+            for number, link in enumerate(self.pacing.links):
+                self._link(number, link, turn, starts)
+            for tensor, roll in self.pacing.rolls.items():
+                if roll.kept:
+                    self._move(tensor, turn, starts)
+        sources = frozenset().union(*(kernel.sources for kernel in self.bands.values()))
+        return replace(nest.kernel(sources), callees=tuple(self.callees))
+
+    # ---- rows ------------------------------------------------------------------------------------
+
+    def _start(self, tensor: int, turn: Any) -> Any:
+        readers = self.pacing.readers(tensor)
+        kinds = {
+            (self.pacing.paces[link.output], link.reach.stride, link.reach.before): link
+            for link in readers
+        }  # equal ones only once: a compiler warns of their minimum
+        start, *others = (self._first(link, turn) for link in kinds.values())
+        for first in others:
+            start = tirx.min(start, first)
+        return start
+
+    def _first(self, link: RowLink, turn: Any) -> Any:
+        done = _done(self.pacing.paces[link.output], turn - 1)
+        return done * link.reach.stride - link.reach.before
+
+    def _place(self, tensor: int, row: Any, starts: Mapping[int, Any]) -> Any:
+        """Return the address of a row, as a pointer to the tensor's type."""
+        dtype = self.tensors[tensor].dtype
+        if tensor not in starts:
+            view = self.output if tensor == self.pacing.output else self._reads[tensor]
+            return tirx.address_of(view[0, row, 0, 0])
+        room = self._rooms[tensor]
+        at = tirx.address_of(self.rows[(row - starts[tensor]) * room.row + room.offset])
+        kind = pointer("", dtype).ty
+        return at if dtype == "int8" else tirx.reinterpret(kind, at)
+
+    def _copy(self, tensor: int, turn: Any, starts: Mapping[int, Any]) -> None:
+        """Copy rows of the chain's input to its buffer."""
+        nest, pace = self.nest, self.pacing.paces[tensor]
+        before = nest.let("before", _done(pace, turn - 1))
+        rows = nest.let("rows_in", _done(pace, turn) - before)
+        with nest.when(rows > 0):
+            source = tirx.address_of(self._reads[tensor][0, before, 0, 0])
+            size = rows * row_bytes(self.tensors[tensor])
+            nest.call("memcpy", self._place(tensor, before, starts), source, _size(size))
+
+    def _fill(self, tensor: int, at: Any, rows: Any, value: int) -> None:
+        room = self._rooms[tensor]
+        place = tirx.address_of(self.rows[at * room.row + room.offset])
+        self.nest.call("memset", place, int32(value), _size(rows * room.row))
+
+    def _move(self, tensor: int, turn: Any, starts: Mapping[int, Any]) -> None:
+        """Move the rows that the next turn reads to the start of the buffer."""
+        nest, room = self.nest, self._rooms[tensor]
+        after = nest.let("after", self._start(tensor, turn + 1))
+        kept = nest.let("kept", _done(self.pacing.paces[tensor], turn) - after)
+        with nest.when(tirx.And(after > starts[tensor], kept > 0)):
+            target = tirx.address_of(self.rows[room.offset])
+            nest.call("memmove", target, self._byte(tensor, after, starts), _size(kept * room.row))
+
+    def _byte(self, tensor: int, row: Any, starts: Mapping[int, Any]) -> Any:
+        room = self._rooms[tensor]
+        return tirx.address_of(self.rows[(row - starts[tensor]) * room.row + room.offset])
+
+    # ---- operators -------------------------------------------------------------------------------
+
+    def _link(self, number: int, link: RowLink, turn: Any, starts: Mapping[int, Any]) -> None:
+        nest, pace = self.nest, self.pacing.paces[link.output]
+        before = nest.let(f"before_{number}", _done(pace, turn - 1))
+        rows = nest.let(f"rows_{number}", _done(pace, turn) - before)
+        first = nest.let(f"first_{number}", self._first(link, turn))
+        for tensor in dict.fromkeys(link.op.inputs):
+            roll = self.pacing.rolls.get(tensor)
+            if roll and roll.below > 0:
+                self._fill_below(tensor, link, (first, rows), starts)
+        for count in self.pacing.bands(link):
+            function = self._function(number, link, count)
+            with nest.when(rows == count):
+                arguments = self._arguments(link, count, (first, before), starts)
+                nest.call(function, *(a for i, a in enumerate(arguments) if i in self._kept))
+
+    def _fill_below(
+        self, tensor: int, link: RowLink, band_: tuple[Any, Any], starts: Mapping[int, Any]
+    ) -> None:
+        """Write the rows below the picture that a band reads."""
+        (first, rows), height = band_, self.tensors[tensor].shape[1]
+        nest, reach, roll = self.nest, link.reach, self.pacing.rolls[tensor]
+        below = nest.let("below", first + (rows - 1) * reach.stride + (reach.taps - height))
+        with nest.when(tirx.And(rows > 0, below > 0)):
+            self._fill(tensor, height - starts[tensor], below, roll.fill)
+
+    def _function(self, number: int, link: RowLink, count: int) -> str:
+        """Declare the function of a band and return its name."""
+        kernel = self.bands[link.output, count]
+        name = f"{self.symbol}_{link.op.code.lower()}_{number}_rows_{count}"
+        reads = len(kernel.inputs) + len(kernel.constants)
+        parameters = kernel.function.params[len(kernel.inputs) :]
+        types = {
+            parameter.name: constant.ctype
+            for parameter, constant in zip(parameters, kernel.constants, strict=False)
+            if isinstance(constant, Structs)
+        }
+        function = kernel.function.with_attr(READS, reads).with_attr("tirx.noalias", True)
+        function, kept = drop_unused_parameters(function.with_attr(STRUCTS, types))
+        self._kept = set(kept)
+        text = f"CPU: {counted(count, 'row')} of {link.op.code} of a chain"
+        self.callees.append(Callee(name, function, text))
+        return name
+
+    def _arguments(
+        self, link: RowLink, count: int, places: tuple[Any, Any], starts: Mapping[int, Any]
+    ) -> list[Any]:
+        """Return the arguments of a band's kernel, in the order of its parameters."""
+        kernel, (first, before) = self.bands[link.output, count], places
+        arguments = [
+            self._reads[i].data
+            if self.tensors[i].data is not None
+            else self._place(i, first, starts)
+            for i in kernel.inputs
+        ]
+        arguments += [self._constants[_key(constant)].data for constant in kernel.constants]
+        arguments.append(self._place(link.output, before, starts))
+        if kernel.workspace_bytes:
+            arguments.append(tirx.address_of(self.rows[self._scratch]))
+        return arguments
+
+
+def _done(pace: Pace, turn: Any) -> Any:
+    """Return the rows that are computed after a turn."""
+    done = tirx.max(turn * pace.pace + pace.lead, 0)
+    if pace.every > 1:
+        done = tirx.truncdiv(done, pace.every)
+    return tirx.min(done, pace.rows)
+
+
+def _size(count: Any) -> Any:
+    """Return a number of bytes as C's functions take it."""
+    return count if isinstance(count, int) else tirx.Cast("uint32", count)
+
+
+def _key(constant: Any) -> tuple[str, bytes]:
+    if isinstance(constant, Structs):
+        return constant.ctype, constant.data
+    return str(constant.dtype), np.ascontiguousarray(constant).tobytes()

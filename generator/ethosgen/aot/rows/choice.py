@@ -1,0 +1,161 @@
+"""Chooses the chains of a schedule: the cheapest with which every step fits a number of bytes.
+
+A schedule is cut into steps that run alone and chains. Each cut needs the tensors that are live in
+it, and a chain its rolling buffers. The bytes are a lower bound, and the costs an estimate, since
+the memory plan and the kernels are made later.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+
+from ethosgen.aot.graph.storage import ALIGNMENT, SAME_BYTES
+from ethosgen.aot.memory.plan import lifetimes
+from ethosgen.aot.registry import goes_in_place
+from ethosgen.aot.rows.pacing import Pacing, buffer_bytes
+from ethosgen.aot.rows.reach import row_bytes
+from ethosgen.aot.rows.streaming import RowChain, pacing_of, row_steps
+from ethosgen.aot.schedule.schedule import StepSchedule
+from ethosgen.values.multiples import rounded_up
+from ethosgen.values.plan import IoStyle
+
+HEIGHTS = tuple(map(Fraction, (16, 8, 4, 2, 1))) + tuple(Fraction(1, 2**i) for i in range(1, 6))
+"""Rows of a chain's output in each turn that are tried, the cheapest first."""
+LONGEST = 64
+"""Most operators of a chain."""
+CALL_CYCLES, TURN_CYCLES, BYTE_CYCLES = 250, 30, 0.5
+"""The estimated cost of a call for a band, of a link in a turn without one, and of a moved byte."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A chain, or a step alone, and what it needs and costs."""
+
+    first: int
+    end: int
+    bytes: int
+    cycles: float = 0.0
+    chain: RowChain | None = None
+
+
+class Cutting:
+    """The cuts of a schedule, whose kernels are built."""
+
+    def __init__(self, schedule: StepSchedule) -> None:
+        self.schedule = schedule
+        self.tensors = schedule.graph.tensors
+        self._lives = lifetimes(schedule)
+        graph = schedule.graph
+        ports = {*graph.inputs, *graph.outputs} if schedule.plan.io is IoStyle.CALLER else set()
+        self._sizes = {
+            i: 0
+            if i in ports
+            else rounded_up(schedule.plan.buffer_bytes(self.tensors[i]), ALIGNMENT)
+            for i in self._lives
+        }
+        self._rooms = [step.kernel.workspace_bytes if step.kernel else 0 for step in schedule.steps]
+        self._rows = row_steps(schedule)
+        self._cuts: dict[RowChain, Cut | None] = {}
+        self.alone = [self._alone(i) for i in range(len(schedule.steps))]
+
+    def within(self, limit: int) -> tuple[Cut, ...] | None:
+        """Return the cheapest cuts that need no more than a limit in bytes, None without any."""
+        count = len(self.alone)
+        best: list[tuple[float, tuple[Cut, ...]]] = [(0.0, ()), *(((inf, ()),) * count)]
+        for first in range(count):
+            cost, before = best[first]
+            if cost == inf:
+                continue
+            for cut in self._from(first, limit):
+                total = cost + cut.cycles
+                if total < best[cut.end][0]:
+                    best[cut.end] = total, (*before, cut)
+        return best[count][1] if best[count][0] < inf else None
+
+    def smallest(self) -> tuple[Cut, ...]:
+        """Return cuts that need about as few bytes as possible."""
+        high = max((cut.bytes for cut in self.alone), default=0)
+        low, cuts = 0, tuple(self.alone)
+        while high - low > max(ALIGNMENT, high // 256):
+            limit = (low + high) // 2
+            found = self.within(limit)
+            if found is None:
+                low = limit
+            else:
+                cuts, high = found, max((cut.bytes for cut in found), default=0)
+        return cuts
+
+    def _from(self, first: int, limit: int) -> Iterator[Cut]:
+        """Yield the cuts that begin with a step and fit."""
+        if self.alone[first].bytes <= limit:
+            yield self.alone[first]
+        too_large = self.alone[first].bytes > limit
+        for end in range(first + 2, min(len(self.alone), first + LONGEST) + 1):
+            if not self._rows[end - 1] or not self._rows[first]:
+                return
+            too_large |= self.alone[end - 1].bytes > limit
+            target = self.schedule.writes(self.schedule.steps[end - 1])[0]
+            if not too_large or self._around(first, end) - self._sizes[target] > limit:
+                continue
+            for rows in HEIGHTS:
+                cut = self._cut(RowChain(first, end, rows))
+                if cut is not None and cut.bytes <= limit:
+                    yield cut
+                    break
+
+    def _around(self, first: int, end: int) -> int:
+        """Return the bytes of the tensors outside a cut that are live in it."""
+        last = end - 1
+        return sum(
+            size
+            for i, size in self._sizes.items()
+            if (min(self._lives[i]) < first or self._is_input(i) or max(self._lives[i]) > last)
+            and min(self._lives[i]) <= last
+            and max(self._lives[i]) >= first
+        )
+
+    def _is_input(self, tensor: int) -> bool:
+        return tensor in self.schedule.graph.inputs
+
+    def _alone(self, index: int) -> Cut:
+        step = self.schedule.steps[index]
+        live = sum(size for i, size in self._sizes.items() if index in self._lives[i])
+        shares = step.in_place or goes_in_place(step.operator) or step.operator.code in SAME_BYTES
+        written = self.schedule.writes(step)
+        if shares and len(written) == 1:
+            size = self._sizes[written[0]]
+            if any(
+                max(self._lives[i]) == index and self._sizes[i] == size
+                for i in self.schedule.reads(step)
+            ):
+                live -= size
+        return Cut(index, index + 1, live + self._rooms[index])
+
+    def _cut(self, chain: RowChain) -> Cut | None:
+        if chain not in self._cuts:
+            pacing = pacing_of(self.schedule, chain)
+            self._cuts[chain] = None if pacing is None else self._streamed(chain, pacing)
+        return self._cuts[chain]
+
+    def _streamed(self, chain: RowChain, pacing: Pacing) -> Cut:
+        around = self._around(chain.first, chain.end)
+        rooms = max(self._rooms[chain.first : chain.end])
+        size = around + rounded_up(buffer_bytes(pacing, self.tensors, ALIGNMENT) + rooms, ALIGNMENT)
+        turns = len(pacing.turns)
+        cycles = 0.0
+        for link in pacing.links:
+            pace = pacing.paces[link.output]
+            most = max(pace.pace, 1)
+            cycles += CALL_CYCLES * (pace.rows / most) + TURN_CYCLES * turns
+        for tensor, roll in pacing.rolls.items():
+            pace = pacing.paces[tensor]
+            moves = roll.kept * pace.rows / max(pace.pace, 1)
+            copied = pace.rows if tensor in pacing.inputs else 0
+            cycles += BYTE_CYCLES * row_bytes(self.tensors[tensor]) * (moves + copied)
+        return Cut(chain.first, chain.end, size, cycles, chain)
+
+
+def chains_of(cuts: Sequence[Cut]) -> tuple[RowChain, ...]:
+    """Return the chains among cuts."""
+    return tuple(cut.chain for cut in cuts if cut.chain is not None)

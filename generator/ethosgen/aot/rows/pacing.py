@@ -1,0 +1,199 @@
+"""Which rows of each tensor a chain computes in each turn of its loop.
+
+After turn t a tensor has `min(max(t * pace + lead, 0) / every, rows)` rows. The pace follows from
+the strides behind it, the lead from the windows: nothing is computed before it is needed, or twice.
+A rolling buffer has the rows that later turns, or this one, still read.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ethosgen.aot.rows.reach import RowReach, moving_inputs, row_bytes
+from ethosgen.values.multiples import pieces
+from ethosgen.values.network import Operator, Tensor
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The progress of a tensor of `rows` rows: `pace` of them in each turn, or one `every` turns.
+
+    One of the two is 1. `lead` is what it is ahead, in rows, or in turns.
+    """
+
+    rows: int
+    pace: int
+    every: int
+    lead: int
+
+    def done(self, turns: Array) -> Array:
+        """Return the rows that are computed after each of some turns."""
+        ahead = np.maximum(turns * self.pace + self.lead, 0)
+        rows: Array = np.minimum(ahead // self.every, self.rows)
+        return rows
+
+
+@dataclass(frozen=True)
+class RowLink:
+    """An operator of a chain, and what it reads of its inputs to compute rows."""
+
+    op: Operator
+    reach: RowReach
+
+    @property
+    def output(self) -> int:
+        """The tensor that it writes."""
+        return self.op.outputs[0]
+
+
+@dataclass(frozen=True)
+class Roll:
+    """A rolling buffer: `rows` rows, some of them above the picture or below it."""
+
+    rows: int
+    above: int
+    below: int
+    fill: int
+    kept: int
+    """The most rows that move to its start after a turn."""
+
+
+@dataclass(frozen=True)
+class Pacing:
+    """A chain with a band height: its turns, and the progress and the buffer of each tensor.
+
+    The chain's output has no buffer, nor has an input that needs no rows outside the picture. One
+    that needs them is copied into a buffer, row by row.
+    """
+
+    links: tuple[RowLink, ...]
+    turns: range
+    paces: Mapping[int, Pace]
+    rolls: Mapping[int, Roll]
+    inputs: tuple[int, ...]
+
+    @property
+    def output(self) -> int:
+        """The tensor that the chain makes."""
+        return self.links[-1].output
+
+    def readers(self, tensor: int) -> list[RowLink]:
+        """Return the links that read a tensor."""
+        return [link for link in self.links if tensor in link.op.inputs]
+
+    def bands(self, link: RowLink) -> list[int]:
+        """Return the different numbers of rows that a link computes in a turn, without 0."""
+        pace = self.paces[link.output]
+        turns = np.arange(self.turns.start - 1, self.turns.stop)
+        counts = set(np.diff(pace.done(turns)).tolist())
+        return sorted(counts - {0}, reverse=True)
+
+
+def pace_chain(
+    links: Sequence[RowLink], tensors: Sequence[Tensor], rows: Fraction
+) -> Pacing | None:
+    """Return the pacing of a chain, `rows` rows of its output in each turn, or one in several.
+
+    None if two operators need one tensor at different paces, or with different rows outside it, or
+    if the strides do not fit the number of rows.
+    """
+    made = {link.output for link in links}
+    inputs = dict.fromkeys(
+        i for link in links for i in moving_inputs(link.op, tensors) if i not in made
+    )
+    target = links[-1].output
+    paces = {target: Pace(tensors[target].shape[1], rows.numerator, rows.denominator, 0)}
+    for tensor in (*(link.output for link in reversed(links[:-1])), *inputs):
+        readers = [link for link in links if tensor in link.op.inputs]
+        pace = _pace_of(readers, paces, tensors[tensor].shape[1])
+        if pace is None:
+            return None
+        paces[tensor] = pace
+    turns = _turns(paces)
+    pacing = Pacing(tuple(links), turns, paces, {}, tuple(inputs))
+    rolls = {}
+    for tensor in paces:
+        if tensor == target or (tensor in inputs and _is_whole(pacing, tensor, tensors)):
+            continue
+        roll = _roll(pacing, tensor, tensors[tensor].shape[1])
+        if roll is None:
+            return None
+        rolls[tensor] = roll
+    return Pacing(pacing.links, turns, paces, rolls, pacing.inputs)
+
+
+def _pace_of(readers: Sequence[RowLink], paces: Mapping[int, Pace], height: int) -> Pace | None:
+    demands = [(link.reach, paces[link.output]) for link in readers]
+    each = {Fraction(pace.pace, pace.every) * reach.stride for reach, pace in demands}
+    if len(each) != 1:
+        return None
+    pace, every = each.pop().as_integer_ratio()
+    if 1 not in (pace, every):
+        return None
+    lead = max(_lead(reach, behind, every) for reach, behind in demands)
+    rows = max(min(reach.end(behind.rows), height) for reach, behind in demands)
+    return Pace(rows, pace, every, lead)
+
+
+def _lead(reach: RowReach, behind: Pace, every: int) -> int:
+    """Return the least lead with which each row is there when an operator reads it."""
+    ahead = max(reach.taps - reach.stride, 0) - reach.before
+    return behind.lead * reach.stride * every // behind.every + ahead * every
+
+
+def _turns(paces: Mapping[int, Pace]) -> range:
+    """Return the turns from the first row of any tensor to the last of all."""
+    first = min(1 - pieces(pace.lead, pace.pace) for pace in paces.values())
+    last = max(pieces(pace.rows * pace.every - pace.lead, pace.pace) for pace in paces.values())
+    return range(first, last + 1)
+
+
+def _is_whole(pacing: Pacing, tensor: int, tensors: Sequence[Tensor]) -> bool:
+    """Return whether an input of the chain is read where it is."""
+    height = tensors[tensor].shape[1]
+    return all(
+        link.reach.before == 0 and link.reach.end(pacing.paces[link.output].rows) <= height
+        for link in pacing.readers(tensor)
+    )
+
+
+def _roll(pacing: Pacing, tensor: int, height: int) -> Roll | None:
+    """Return the buffer of a tensor, by going through all turns; None if its fill is disputed."""
+    turns = np.arange(pacing.turns.start - 1, pacing.turns.stop + 1)
+    done = pacing.paces[tensor].done(turns)[1:-1]
+    firsts, ends, fills = [], [done], set()
+    above = below = 0
+    for link in pacing.readers(tensor):
+        reach, rows = link.reach, pacing.paces[link.output].done(turns)
+        first, count = rows * reach.stride - reach.before, np.diff(rows)[:-1]
+        runs = count > 0
+        end = np.where(runs, first[:-2] + (count - 1) * reach.stride + reach.taps, 0)
+        if (np.minimum(end, height) > done).any():
+            return None
+        outside = max(0, -int(first[0])), max(0, int(end.max()) - height)
+        if any(outside):
+            fills.add(reach.fill)
+        above, below = max(above, outside[0]), max(below, outside[1])
+        firsts.append(first[:-1])
+        ends.append(end)
+    start = np.min(firsts, axis=0)
+    most = int((np.max(ends, axis=0) - start[:-1]).max())
+    kept = int(np.where(start[1:] > start[:-1], done - start[1:], 0).max())
+    return (
+        Roll(most, above, below, fills.pop() if fills else 0, max(kept, 0))
+        if len(fills) < 2
+        else None
+    )
+
+
+def buffer_bytes(pacing: Pacing, tensors: Sequence[Tensor], alignment: int) -> int:
+    """Return the size of all rolling buffers."""
+    return sum(
+        pieces(roll.rows * row_bytes(tensors[tensor]), alignment) * alignment
+        for tensor, roll in pacing.rolls.items()
+    )

@@ -1,0 +1,52 @@
+"""The schedule of a plan with fused operators, and with chains if its options ask for them."""
+
+from dataclasses import replace
+
+from ethosgen.aot.fuse.fusion import arena_bytes, fuse_chains, with_kernels
+from ethosgen.aot.libraries import libraries
+from ethosgen.aot.rows.choice import Cut, Cutting, chains_of
+from ethosgen.aot.rows.streaming import streamed
+from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
+from ethosgen.values.plan import Plan
+from ethosgen.values.schedule import Streaming
+
+TRIES = 4
+"""How often the limit is lowered by what the memory plan exceeds it."""
+
+
+def ready_schedule(plan: Plan, name: str) -> StepSchedule:
+    """Return the schedule whose kernels are built; `name` begins the names of C functions.
+
+    With Streaming.AUTO there are chains only if the arena exceeds the options' limit without them.
+    Where nothing meets the limit, the smallest schedule is returned. With an NPU there are none,
+    since its compiler has placed the tensors.
+    """
+    asked, among = plan.options.schedule, libraries(plan.extension)
+    limit = 0 if asked.stream is Streaming.ALWAYS else asked.arena_bytes
+    schedule = with_kernels(make_schedule(plan), among)
+    usual = fuse_chains(schedule, among)
+    if asked.stream is Streaming.OFF or limit is None or any(step.on_npu for step in usual.steps):
+        return usual
+    if arena_bytes(usual) <= limit:
+        return usual
+    cutting = Cutting(schedule)
+
+    def with_chains(cuts: tuple[Cut, ...]) -> StepSchedule:
+        chains = chains_of(cuts)
+        if not chains:
+            return usual
+        cycles = round(sum(cut.cycles for cut in cuts))
+        made = fuse_chains(streamed(schedule, chains, among, name), among)
+        return replace(made, stream_cycles=cycles)
+
+    aim, best = limit, usual
+    for _ in range(TRIES if limit else 0):
+        cuts = cutting.within(aim)
+        if cuts is None:
+            break
+        best = min(best, with_chains(cuts), key=arena_bytes)
+        excess = arena_bytes(best) - limit
+        if excess <= 0:
+            return best
+        aim -= int(excess)
+    return min(best, with_chains(cutting.smallest()), key=arena_bytes)

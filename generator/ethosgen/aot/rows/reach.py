@@ -1,0 +1,139 @@
+"""What an operator reads of its input to compute rows of its output, and the operator for a band.
+
+A band has the padding above and below as rows in memory, so all bands of an operator have one
+kernel, whatever their place.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ethosgen.aot.graph.fusion import EXPLICIT
+from ethosgen.aot.loops.window import Axis, make_window, pool_window
+from ethosgen.aot.registry import goes_in_place
+from ethosgen.aot.tir.quantization import limits
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.network import ABSENT, Operator, Tensor
+
+CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
+POOLS = ("MAX_POOL_2D", "AVERAGE_POOL_2D")
+WORD = 4
+"""Rows are whole words, so that all rows of a tensor are aligned as its first is."""
+
+
+@dataclass(frozen=True)
+class RowReach:
+    """Output row y reads the input rows from `y * stride - before`, `taps` of them.
+
+    `fill` is the byte of rows outside the input.
+    """
+
+    taps: int
+    stride: int
+    before: int
+    fill: int = 0
+
+    def end(self, row: int) -> int:
+        """Return the end of the input rows that the output rows before `row` read."""
+        return (row - 1) * self.stride + self.taps - self.before
+
+
+POINT = RowReach(1, 1, 0)
+
+
+def reach_of(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
+    """Return the reach of an operator, None for one that bands do not cover."""
+    if len(op.outputs) != 1 or not op.inputs:
+        return None
+    target = tensors[op.outputs[0]]
+    moving = moving_inputs(op, tensors)
+    if not moving or any(not _has_rows(tensors[i]) for i in (*moving, target.index)):
+        return None
+    if any(tensors[i].is_variable for i in op.inputs if i != ABSENT):
+        return None
+    if op.code in CONVOLUTIONS or op.code in POOLS:
+        return _of_window(op, tensors) if moving == op.inputs[:1] else None
+    return POINT if goes_in_place(op) and _is_by_row(op, tensors) else None
+
+
+def moving_inputs(op: Operator, tensors: Sequence[Tensor]) -> tuple[int, ...]:
+    """Return the inputs that are no constants."""
+    return tuple(i for i in op.inputs if i != ABSENT and tensors[i].data is None)
+
+
+def row_bytes(tensor: Tensor) -> int:
+    """Return the bytes of a row."""
+    return tensor.bytes // tensor.shape[1]
+
+
+def _has_rows(tensor: Tensor) -> bool:
+    """Return whether a tensor is a picture whose rows are whole words."""
+    return (
+        len(tensor.shape) == 4
+        and tensor.shape[0] == 1
+        and tensor.elements > 0
+        and tensor.dtype in ("int8", "int16")
+        and row_bytes(tensor) % WORD == 0
+    )
+
+
+def _axes(op: Operator, tensors: Sequence[Tensor]) -> tuple[Axis, Axis] | None:
+    try:
+        if op.code in POOLS:
+            return pool_window(op, tensors)
+        _, height, width, _ = tensors[op.inputs[1]].shape
+        return make_window(op, (height, width), tensors[op.inputs[0]], tensors[op.outputs[0]])
+    except (UnsupportedError, LookupError, ValueError):
+        return None
+
+
+def _of_window(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
+    axes, source = _axes(op, tensors), tensors[op.inputs[0]]
+    if axes is None:
+        return None
+    down, _ = axes
+    reach = RowReach((down.taps - 1) * down.dilation + 1, down.stride, down.padding)
+    if down.is_inside:
+        return reach
+    if op.code == "AVERAGE_POOL_2D" or source.dtype != "int8" or source.quantization is None:
+        return None  # rows outside are not counted, and only int8 is one byte for a value
+    if op.code == "MAX_POOL_2D":
+        return replace(reach, fill=limits("int8")[0])
+    return replace(reach, fill=source.quantization.zero_point[0])
+
+
+def _is_by_row(op: Operator, tensors: Sequence[Tensor]) -> bool:
+    """Return whether each output row needs only the same row of each input."""
+    target = tensors[op.outputs[0]]
+    for index in op.inputs:
+        if index == ABSENT:
+            continue
+        tensor = tensors[index]
+        is_same = tensor.shape == target.shape
+        is_one_row = len(tensor.shape) < 3 or tensor.shape[-3] == 1
+        if not (is_same if tensor.data is None else is_one_row):
+            return False
+    return True
+
+
+def band(
+    op: Operator, tensors: Sequence[Tensor], reach: RowReach, rows: int
+) -> tuple[Operator, tuple[Tensor, ...]]:
+    """Return an operator that computes `rows` rows, and the tensors with shapes of a band."""
+    changed = list(tensors)
+    height = (rows - 1) * reach.stride + reach.taps
+    for index in moving_inputs(op, tensors):
+        changed[index] = _with_rows(tensors[index], height)
+    changed[op.outputs[0]] = _with_rows(tensors[op.outputs[0]], rows)
+    axes = _axes(op, tensors) if op.code in (*CONVOLUTIONS, *POOLS) else None
+    if axes is None:
+        return op, tuple(changed)
+    across = axes[1]
+    span = (across.target - 1) * across.stride + (across.taps - 1) * across.dilation + 1
+    after = max(span - across.padding - across.source, 0)
+    # The columns that no window covers are no padding, but count for the size of the output.
+    options = {"padding": EXPLICIT, "explicit_padding": ((0, 0), (across.padding, after))}
+    return replace(op, options={**op.options, **options}), tuple(changed)
+
+
+def _with_rows(tensor: Tensor, rows: int) -> Tensor:
+    return replace(tensor, shape=(1, rows, *tensor.shape[2:]))

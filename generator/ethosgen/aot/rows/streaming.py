@@ -1,0 +1,82 @@
+"""Chains of a schedule that compute bands of rows, and the schedule with them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ethosgen.aot.fuse.fusion import finished_kernel
+from ethosgen.aot.libraries.framework.library import Library
+from ethosgen.aot.rows.chain import chain_kernel
+from ethosgen.aot.rows.pacing import Pacing, RowLink, pace_chain
+from ethosgen.aot.rows.reach import reach_of
+from ethosgen.aot.schedule.schedule import Step, StepSchedule
+from ethosgen.aot.tir.kernel import Kernel
+from ethosgen.values.network import Operator, Tensor
+
+
+@dataclass(frozen=True)
+class RowChain:
+    """The steps from `first` to before `end`, with `rows` rows of the last one's output a turn.
+
+    Half a row is one in two turns.
+    """
+
+    first: int
+    end: int
+    rows: Fraction
+
+
+def row_steps(schedule: StepSchedule) -> list[bool]:
+    """Return, for each step, whether it can be in a chain."""
+    tensors = schedule.graph.tensors
+    return [
+        not step.partition and not step.tail and reach_of(step.operator, tensors) is not None
+        for step in schedule.steps
+    ]
+
+
+def pacing_of(schedule: StepSchedule, chain: RowChain) -> Pacing | None:
+    """Return the pacing of a chain, None if its steps do not make one."""
+    links = []
+    tensors = schedule.graph.tensors
+    for step in schedule.steps[chain.first : chain.end]:
+        reach = None if step.partition else reach_of(step.operator, tensors)
+        if reach is None:
+            return None
+        links.append(RowLink(step.operator, reach))
+    made = {link.output for link in links[:-1]}
+    others = [
+        *schedule.steps[: chain.first], *schedule.steps[chain.end :]
+    ]  # fmt: skip
+    read = {i for step in others for i in schedule.reads(step)}
+    if made & (read | set(schedule.graph.outputs)) or made & schedule.plan.offsets.keys():
+        return None
+    used = {i for link in links for i in link.op.inputs}
+    if not made <= used:
+        return None
+    return pace_chain(links, tensors, chain.rows)
+
+
+def streamed(
+    schedule: StepSchedule, chains: Sequence[RowChain], libraries: Sequence[Library], name: str
+) -> StepSchedule:
+    """Return a schedule in which each chain is one step with a kernel."""
+    steps = list(schedule.steps)
+    for chain in sorted(chains, key=lambda chain: -chain.first):
+        pacing = pacing_of(schedule, chain)
+        if pacing is None:
+            raise ValueError(f"the steps {chain.first} to {chain.end} are no chain")
+        kernel = _kernel(schedule, pacing, libraries, f"{name}_chain_{chain.first}")
+        first, *rest = (step.operator for step in steps[chain.first : chain.end])
+        steps[chain.first : chain.end] = [Step(first, None, tuple(rest), kernel)]
+    return replace(schedule, steps=tuple(steps))
+
+
+def _kernel(
+    schedule: StepSchedule, pacing: Pacing, libraries: Sequence[Library], symbol: str
+) -> Kernel:
+    def build(op: Operator, tensors: tuple[Tensor, ...]) -> Kernel:
+        banded = replace(schedule, graph=replace(schedule.graph, tensors=tensors))
+        return finished_kernel(banded, op, libraries)
+
+    return chain_kernel(pacing, schedule.graph.tensors, build, symbol)

@@ -1,0 +1,164 @@
+"""Chains that compute bands of rows: the bits of whole tensors, at every height."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ethosgen.aot import compile_program, compiler
+from ethosgen.aot.fuse.fusion import fuse_chains
+from ethosgen.aot.libraries import libraries
+from ethosgen.aot.rows.streaming import RowChain, pacing_of, streamed
+from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
+from ethosgen.values.extension import Extension
+from ethosgen.values.plan import IoStyle, Plan
+from ethosgen.values.program import Program
+from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
+from tests.support.needs import needs_gcc
+from tests.support.networks import NetworkBuilder
+
+Build = Callable[[NetworkBuilder], int]
+HEIGHTS = [Fraction(h) for h in ("1", "2", "3", "7", "40", "1/2", "1/4")]
+EXTENSIONS = [Extension.HELIUM, Extension.DSP, Extension.THUMB2, Extension.THUMB, Extension.NONE]
+
+
+def _inverted_residual(net: NetworkBuilder) -> int:
+    x = net.conv2d(net.input((1, 17, 16, 4)), 8, (3, 3))
+    x = net.depthwise(x, stride=(2, 2), activation="RELU6")
+    y = net.depthwise(net.conv2d(x, 24, (1, 1)))
+    return net.conv2d(net.add(x, net.conv2d(y, 8, (1, 1))), 12)
+
+
+def _valid_with_rows_to_spare(net: NetworkBuilder) -> int:
+    x = net.conv2d(net.input((1, 24, 12, 4)), 8, (4, 3), (3, 2), padding="VALID")
+    return net.depthwise(x, (2, 2), (2, 2), padding="VALID")
+
+
+def _large_windows(net: NetworkBuilder) -> int:
+    x = net.conv2d(net.input((1, 13, 12, 4)), 4, (7, 7))
+    x = net.depthwise(x, (5, 5), (2, 2))
+    return net.depthwise(x, (5, 3))
+
+
+def _dilated(net: NetworkBuilder) -> int:
+    x = net.input((1, 15, 8, 8))
+    x = net.conv2d(x, 8, (3, 3), dilation=(3, 2))
+    return net.depthwise(x, (3, 3), dilation=(2, 2))
+
+
+def _pools(net: NetworkBuilder) -> int:
+    x = net.conv2d(net.input((1, 16, 16, 4)), 8, (3, 3))
+    x = net.max_pool(x, (3, 3), (2, 2), padding="SAME")
+    x = net.average_pool(x, (2, 2), (1, 1))
+    return net.max_pool(x, (2, 3), (1, 2))
+
+
+def _point_with_a_stride(net: NetworkBuilder) -> int:
+    x = net.depthwise(net.input((1, 17, 16, 8)))
+    return net.depthwise(net.conv2d(x, 8, (1, 1), (2, 2)))
+
+
+def _elementwise(net: NetworkBuilder) -> int:
+    x = net.conv2d(net.input((1, 9, 8, 4)), 8)
+    y = net.mul(x, net.logistic(x), scale=0.05)
+    y = net.add(y, net.constant(np.arange(8).reshape(1, 1, 1, 8) - 4, "int8", 0.05, 0))
+    return net.depthwise(net.unary("HARD_SWISH", net.maximum(x, y)))
+
+
+def _padded(net: NetworkBuilder) -> int:
+    x = net.pad(net.input((1, 9, 10, 4)), [(0, 0), (3, 1), (0, 2), (0, 0)])
+    return net.depthwise(net.conv2d(x, 8, (4, 3), (2, 1), padding="VALID"))
+
+
+def _skips_of_several_lengths(net: NetworkBuilder) -> int:
+    x = net.input((1, 12, 8, 8))
+    y = net.conv2d(net.depthwise(x), 8)
+    z = net.conv2d(net.depthwise(y, (5, 5)), 8)
+    return net.depthwise(net.add(net.add(x, z), y))
+
+
+def _wide(net: NetworkBuilder) -> int:
+    x = net.conv2d(net.input((1, 11, 8, 8), "int16", 0.001, 0), 6, (3, 3), padding="VALID")
+    return net.depthwise(x, padding="VALID")
+
+
+NETWORKS: dict[str, Build] = {
+    "inverted residual": _inverted_residual,
+    "valid": _valid_with_rows_to_spare,
+    "large windows": _large_windows,
+    "dilated": _dilated,
+    "pools": _pools,
+    "point with a stride": _point_with_a_stride,
+    "elementwise": _elementwise,
+    "padded": _padded,
+    "skips": _skips_of_several_lengths,
+    "int16": _wide,
+}
+
+
+def whole_chain(plan: Plan, rows: Fraction) -> StepSchedule | None:
+    """Return the schedule whose steps are all one chain, None if the height does not fit."""
+    schedule, among = make_schedule(plan), libraries(plan.extension)
+    chain = RowChain(0, len(schedule.steps), rows)
+    if pacing_of(schedule, chain) is None:
+        return None
+    return fuse_chains(streamed(schedule, [chain], among, "net"), among)
+
+
+def _compiled(schedule: StepSchedule, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> Program:
+    monkeypatch.setattr(compiler, "ready_schedule", lambda _plan, _name: schedule)
+    return compile_program(plan, "net")
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_every_height_has_the_bits_of_whole_tensors(
+    name: str, extension: Extension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = NetworkBuilder("network", seed=4)
+    plan = replace(cpu_plan(net.build(NETWORKS[name](net))), extension=extension)
+    samples, golden = samples_and_golden(plan.network, 2)
+    heights = [rows for rows in HEIGHTS if whole_chain(plan, rows)]
+    assert len(heights) > 3
+    for rows in heights[EXTENSIONS.index(extension) % 2 :: 2]:
+        schedule = whole_chain(plan, rows)
+        assert schedule is not None and len(schedule.steps) == 1
+        program = _compiled(schedule, plan, monkeypatch)
+        folder = tmp_path / str(rows).replace("/", "_")
+        folder.mkdir()
+        generated = GeneratedC(program, folder)
+        for sample, wanted in zip(samples, golden, strict=True):
+            assert_equal(generated.outputs(sample), wanted)
+
+
+@needs_gcc
+def test_the_callers_buffers_are_read_and_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = NetworkBuilder("network", seed=4)
+    plan = cpu_plan(net.build(_inverted_residual(net)), IoStyle.CALLER)
+    schedule = whole_chain(plan, Fraction(1))
+    assert schedule is not None
+    generated = GeneratedC(_compiled(schedule, plan, monkeypatch), tmp_path)
+    for sample, wanted in zip(*samples_and_golden(plan.network, 2), strict=True):
+        assert_equal(generated.outputs(sample), wanted)
+
+
+def test_bands_share_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of other heights only depthwise layers have some in another order."""
+    net = NetworkBuilder("network", seed=4)
+    plan = cpu_plan(net.build(_inverted_residual(net)))
+    usual = _constant_bytes(compile_program(plan, "net"))
+    for rows, more in (("1", 0), ("3", 0.15)):
+        schedule = whole_chain(plan, Fraction(rows))
+        assert schedule is not None
+        own = _constant_bytes(_compiled(schedule, plan, monkeypatch))
+        assert usual <= own <= usual * (1 + more)
+
+
+def _constant_bytes(program: Program) -> int:
+    return sum(len(constant.data) for constant in program.constants)

@@ -1,0 +1,74 @@
+"""The rows of each turn: every row is there before it is read, and none is kept in vain."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from ethosgen.aot.rows.pacing import Pacing
+from ethosgen.aot.rows.streaming import RowChain, pacing_of
+from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
+from tests.support.aot_harness import cpu_plan
+from tests.support.networks import NetworkBuilder
+
+
+def _schedule(*strides: int, size: int = 32) -> StepSchedule:
+    net = NetworkBuilder("network", seed=4)
+    x = net.input((1, size, 16, 4))
+    for stride in strides:
+        x = net.depthwise(x, stride=(stride, 1))
+    return make_schedule(cpu_plan(net.build(x)))
+
+
+def _pacing(schedule: StepSchedule, rows: str) -> Pacing | None:
+    return pacing_of(schedule, RowChain(0, len(schedule.steps), Fraction(rows)))
+
+
+def test_a_buffer_has_the_rows_of_a_window() -> None:
+    pacing = _pacing(_schedule(1, 1, 1), "1")
+    assert pacing is not None
+    assert [roll.rows for roll in pacing.rolls.values()] == [3, 3, 3]
+    pacing = _pacing(_schedule(1, 1, 1), "4")
+    assert pacing is not None
+    assert [roll.rows for roll in pacing.rolls.values()] == [6, 6, 6]
+
+
+def test_rows_of_several_turns_need_no_more_behind_strides() -> None:
+    schedule = _schedule(2, 2, 2)
+    whole, slow = _pacing(schedule, "1"), _pacing(schedule, "1/8")
+    assert whole is not None and slow is not None
+    assert [roll.rows for roll in whole.rolls.values()] == [3, 5, 9]
+    assert [roll.rows for roll in slow.rolls.values()] == [3, 3, 3]
+    assert len(slow.turns) > 7 * len(whole.turns) / 2
+
+
+@pytest.mark.parametrize("rows", ["1", "3", "1/2", "1/4"])
+def test_a_turn_computes_at_most_the_height_and_all_together_every_row(rows: str) -> None:
+    pacing = _pacing(_schedule(1, 2, 2, size=37), rows)
+    assert pacing is not None
+    turns = np.arange(pacing.turns.start - 1, pacing.turns.stop)
+    for link in pacing.links:
+        pace = pacing.paces[link.output]
+        done = pace.done(turns)
+        assert (done[0], done[-1]) == (0, pace.rows)
+        assert max(np.diff(done)) <= max(pace.pace, 1)
+
+
+def test_strides_that_do_not_fit_the_height_make_no_chain() -> None:
+    schedule = _schedule(3, 2)
+    assert _pacing(schedule, "1/2") is not None
+    assert _pacing(schedule, "1/4") is None
+    assert _pacing(schedule, "1/6") is not None
+
+
+def test_what_others_read_is_not_inside_a_chain() -> None:
+    net = NetworkBuilder("network", seed=4)
+    x = net.depthwise(net.input((1, 8, 8, 4)))
+    schedule = make_schedule(cpu_plan(net.build(net.depthwise(x), x)))
+    assert _pacing(schedule, "1") is None
+
+
+def test_rows_that_are_no_words_make_no_chain() -> None:
+    net = NetworkBuilder("network", seed=4)
+    x = net.depthwise(net.input((1, 8, 5, 3)))
+    assert _pacing(make_schedule(cpu_plan(net.build(net.depthwise(x)))), "1") is None

@@ -22,19 +22,25 @@ from tests.support.recipes import recipe
 UNCHECKED = OffloadOptions(check=False)
 
 
+def with_unread(count: int, folder: Path) -> Path:
+    """Write a network with so many channels of 32 that nobody reads."""
+    net = NetworkBuilder("dead", seed=2)
+    x = net.conv2d(net.input((1, 6, 6, 4), name="picture"), 32, activation="RELU")
+    y = net.conv2d(net.conv2d(x, 8), 96)
+    index = net.operators[-2].inputs[1]
+    weights = net.tensors[index]
+    values = net.random_integers(weights.shape)
+    values[..., 32 - count :] = 0
+    net.tensors[index] = replace(weights, data=values.tobytes())
+    path = folder / "dead.tflite"
+    path.write_bytes(net.build(y))
+    return path
+
+
 @pytest.fixture
 def network(tmp_path: Path) -> Path:
     """A network with 24 channels of 32 that nobody reads."""
-    net = NetworkBuilder("dead", seed=2)
-    x = net.conv2d(net.input((1, 6, 6, 4), name="picture"), 32, activation="RELU")
-    y = net.conv2d(x, 8)
-    weights = net.tensors[net.operators[-1].inputs[1]]
-    values = net.random_integers(weights.shape)
-    values[..., 8:] = 0
-    net.tensors[net.operators[-1].inputs[1]] = replace(weights, data=values.tobytes())
-    path = tmp_path / "dead.tflite"
-    path.write_bytes(net.build(y))
-    return path
+    return with_unread(24, tmp_path)
 
 
 def plan_for(network: Path, npu: str | None, options: OffloadOptions = UNCHECKED) -> Plan:
@@ -45,11 +51,11 @@ def plan_for(network: Path, npu: str | None, options: OffloadOptions = UNCHECKED
 @pytest.mark.parametrize("npu", [None, "ethos-u55-128"])
 def test_a_plan_is_of_the_optimized_network(network: Path, npu: str | None) -> None:
     plan = plan_for(network, npu)
-    assert [t.shape[-1] for t in plan.network.graph.tensors if "conv_2d" in t.name] == [8, 8]
+    assert [t.shape[-1] for t in plan.network.graph.tensors if "conv_2d" in t.name] == [8, 8, 96]
     assert plan.original.graph.tensors != plan.network.graph.tensors
     facts = plan.summary().optimization
     assert facts is not None and not facts.kept
-    assert facts.text().startswith("24 unread channels removed: -7")
+    assert facts.text().startswith("24 unread channels removed: -")
     same = plan_for(network, npu, replace(UNCHECKED, optimize=False))
     assert same.summary().optimization is None and same.network is same.original
 
@@ -68,6 +74,19 @@ def test_what_costs_more_is_not_used(network: Path) -> None:
         plan = plan_for(network, None)
     assert plan.network is plan.original and plan.optimization is not None
     assert plan.optimization.kept == "an inference would take 16 cycles more"
+
+
+@pytest.mark.parametrize(("count", "cycles", "is_used"), [(1, 995, 0), (1, 985, 1), (24, 995, 1)])
+def test_what_saves_next_to_nothing_is_not_used(
+    count: int, cycles: int, is_used: int, tmp_path: Path
+) -> None:
+    costs = iter([(0, 1000), (0, cycles)])
+    with patch.object(optimizing, "estimate", lambda *_: next(costs)):
+        plan = plan_for(with_unread(count, tmp_path), None)
+    assert plan.optimization is not None
+    assert (plan.network is not plan.original) == is_used
+    saves = "it would save less than 1 % of the cycles and of the weights"
+    assert plan.optimization.kept == ("" if is_used else saves)
 
 
 def test_what_is_refused_is_not_used(network: Path) -> None:

@@ -22,8 +22,9 @@ def optimized_for(
     """Return what the optimizer found, None if it found nothing, or was not asked.
 
     Its network is the one to plan. That is the original, with the reason, if the changed one is
-    estimated to need more cycles, because kernels and the NPU work in blocks of channels, or if an
-    oracle computes something else from it. What others compiled is used unchanged.
+    estimated to need more cycles, because kernels and the NPU work in blocks of channels, if it
+    saves too little for the estimate to tell, or if an oracle computes something else from it.
+    What others compiled is used unchanged.
     """
     if not options.optimize or is_compiled(network):
         return None
@@ -32,7 +33,8 @@ def optimized_for(
         if optimized is None:
             return None
         changed = optimized.network
-        doubt = _dearer(_cycles(network, planner, cpu), _cycles(changed, planner, cpu))
+        was, now = (_cycles(each, planner, cpu) for each in (network, changed))
+        doubt = _dearer(was, now) or _too_little(optimized, network, was, now)
         if options.check and not doubt:
             wrong = difference(network, changed, options.oracle)
             doubt = f"{wrong}, a defect of ethosgen; please report it" if wrong else ""
@@ -41,6 +43,8 @@ def optimized_for(
         return Optimized(network, replace(optimized.facts, kept=doubt))
 
 
+WORTHWHILE = 0.99
+"""The share of cycles or weights that a changed network may still need: estimates are not exact."""
 Cycles = tuple[int, int] | None
 """The operators of unknown cost, and the cycles of the others; None if the compiler refuses."""
 
@@ -54,6 +58,17 @@ def _dearer(was: Cycles, now: Cycles) -> str:
     if now[0] > was[0]:
         return "the cost of more operators would be unknown"
     return f"an inference would take {counted(now[1] - was[1], 'cycle')} more"
+
+
+def _too_little(optimized: Optimized, network: Network, was: Cycles, now: Cycles) -> str:
+    """Return that a changed network with as many operators saves next to nothing, else ""."""
+    facts = optimized.facts
+    is_smaller = facts.weights_after < WORTHWHILE * facts.weights_before
+    is_quicker = was is not None and now is not None and now[1] < WORTHWHILE * was[1]
+    counts = [sum(len(g.operators) for g in n.graphs) for n in (network, optimized.network)]
+    if is_smaller or is_quicker or was is None or counts[1] < counts[0]:
+        return ""
+    return "it would save less than 1 % of the cycles and of the weights"
 
 
 def _cycles(network: Network, planner: Planner, cpu: CpuSide) -> Cycles:

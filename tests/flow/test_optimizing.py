@@ -26,7 +26,7 @@ def with_unread(count: int, folder: Path) -> Path:
     """Write a network with so many channels of 32 that nobody reads."""
     net = NetworkBuilder("dead", seed=2)
     x = net.conv2d(net.input((1, 6, 6, 4), name="picture"), 32, activation="RELU")
-    y = net.conv2d(net.conv2d(x, 8), 96)
+    y = net.conv2d(net.conv2d(x, 8), 160)
     index = net.operators[-2].inputs[1]
     weights = net.tensors[index]
     values = net.random_integers(weights.shape)
@@ -51,7 +51,7 @@ def plan_for(network: Path, npu: str | None, options: OffloadOptions = UNCHECKED
 @pytest.mark.parametrize("npu", [None, "ethos-u55-128"])
 def test_a_plan_is_of_the_optimized_network(network: Path, npu: str | None) -> None:
     plan = plan_for(network, npu)
-    assert [t.shape[-1] for t in plan.network.graph.tensors if "conv_2d" in t.name] == [8, 8, 96]
+    assert [t.shape[-1] for t in plan.network.graph.tensors if "conv_2d" in t.name] == [8, 8, 160]
     assert plan.original.graph.tensors != plan.network.graph.tensors
     facts = plan.summary().optimization
     assert facts is not None and not facts.kept

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench.layers import Layer, board_of, firmwares
 from bench.shapes import ours
-from bench.submissions import BEST, NETWORKS, RESNET, SUBMISSIONS, errors
+from bench.submissions import BEST, NETWORKS, RESNET, SUBMISSIONS, TFLM, errors
 from ethosgen import aot
 from ethosgen.board import load_board
 from ethosgen.cycles.models import source_of
@@ -99,7 +99,8 @@ the CPU (resnet8 with random weights). Our cycles are those of [LLVM's model](..
 the core or of the nearest one; published times are those of submissions to the closed division, in
 cycles of the submitter's clock. **The two are not alike**: published times are measured on silicon,
 with its flash and caches, and ours assume memory that answers at once. A ratio below 1 is therefore
-no proof; one above 1 says that we are behind.
+no proof; one above 1 says that we are behind. TFLM is TFLite Micro with CMSIS-NN, counted and timed
+as ours is (`bench/submissions.py`).
 
 """
 PACES = """
@@ -162,6 +163,14 @@ def documented(text: str, figures: Sequence[Measured]) -> str:
     return between(text, BEGIN, END, f"\n\n{boards(figures)}\n\n")
 
 
+def _beside_tflm(figure: Measured) -> tuple[str, str]:
+    """Return the millions of cycles of TFLM with CMSIS-NN, and ours over them."""
+    if figure.core not in TFLM:
+        return "-", "-"
+    theirs = TFLM[figure.core][NETWORKS.index(figure.network)]
+    return f"{theirs / 1e6:.3g}", f"{figure.cycles / theirs:.2f}"
+
+
 def render(figures: Sequence[Measured]) -> str:
     """Return the page."""
     rows = []
@@ -177,6 +186,7 @@ def render(figures: Sequence[Measured]) -> str:
                 f.core,
                 f.network,
                 f"{f.cycles / 1e6:.3g}",
+                *_beside_tflm(f),
                 *theirs,
                 f"{f.instructions / 1e6:.3g}",
                 f"{f.cycles / f.instructions:.2f}",
@@ -186,6 +196,8 @@ def render(figures: Sequence[Measured]) -> str:
         "core",
         "network",
         "M cycles",
+        "TFLM",
+        "ratio",
         "published",
         "ratio",
         "by",

@@ -89,11 +89,13 @@ SUBMISSIONS = (
 TFLM = {
     "cortex-m4": (8_854_491, 28_196_366, 34_872_034, 688_924),
     "cortex-m33": (8_707_884, 27_704_380, 34_129_880, 696_722),
+    "cortex-m7": (6_130_322, 19_739_095, 27_172_099, 526_917),
+    "cortex-m55": (1_781_221, 6_291_787, 4_471_217, 68_904),
     "cortex-m85": (2_049_532, 6_990_844, 6_176_492, 97_611),
 }
 """By core, for each of NETWORKS: cycles of TFLM 90b983c2 with CMSIS-NN 99f736a6 on QEMU, timed as
-ours. The compiler of CMSIS-NN is that of the submissions: clang 19 for the Cortex-M85, else GCC
-12.2, both at -O3; QEMU's Cortex-M55 runs the code of all. resnet8 has the weights of MLPerf Tiny.
+ours. For the Cortex-M55 and M85 clang 19 compiles CMSIS-NN, as for the submission, else GCC 12.2;
+both at -O3, and QEMU's Cortex-M55 runs the code of all. resnet8 has the weights of MLPerf Tiny.
 """
 
 

@@ -6,14 +6,14 @@ four networks by the core's model, for each instruction of their estimates, both
 """
 
 PACE = {
-    "cortex-m0": 2.3,
-    "cortex-m0plus": 2.3,
+    "cortex-m0": 2.35,
+    "cortex-m0plus": 2.35,
     "cortex-m3": 1.29,
     "cortex-m4": 1.1,
     "cortex-m33": 1.1,
-    "cortex-m7": 1.01,
-    "cortex-m52": 1.05,
-    "cortex-m55": 1.05,
+    "cortex-m7": 0.84,
+    "cortex-m52": 1.06,
+    "cortex-m55": 1.06,
     "cortex-m85": 1.45,
 }
 """By core; an M0's is the M0+'s, an M52's the M55's."""

@@ -29,7 +29,8 @@ def profile_lines(profile: Profile) -> list[str]:
         depths.append(depths[step.inside - 1] + 1 if step.inside else 0)
         if step.inside and (step.inside, step.branch) not in subgraphs:
             subgraphs.add((step.inside, step.branch))
-            rows.append(_text_row(f"{step.branch} '{step.subgraph}'", 2 * depths[-1] - 1))
+            title = f"{step.branch} '{step.subgraph}'" if step.subgraph else "bands of rows"
+            rows.append(_text_row(title, 2 * depths[-1] - 1))
         rows.append(_step_row(number, cost, profile.total, 2 * depths[-1]))
         rows += _operation_rows(cost.operations)
     rest, total = profile.outside, profile.total

@@ -17,7 +17,7 @@ class ProgramStep:
     `name` is "CONV_2D + RELU6" or the partition's, `output` its first tensor. `on` is "cpu", NPU or
     a user's accelerator. `is_wait` means that the call only waits for the partition. In a subgraph,
     `inside` is the number of the step that runs it, `branch` its role there ("body"), `subgraph`
-    its name; elsewhere 0 and "".
+    its name; elsewhere 0 and "". An operator in a chain of bands of rows is inside the chain.
     """
 
     name: str

@@ -148,6 +148,20 @@ def test_the_callers_buffers_are_read_and_written(
         assert_equal(generated.outputs(sample), wanted)
 
 
+def test_a_profile_counts_each_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = NetworkBuilder("network", seed=4)
+    plan = cpu_plan(net.build(_inverted_residual(net)))
+    schedule = whole_chain(plan, Fraction(1))
+    assert schedule is not None
+    program = _compiled(schedule, plan, monkeypatch)
+    chain, *inner = program.steps
+    operators = plan.network.graph.operators
+    assert [step.name for step in inner] == [op.code for op in operators] == chain.name.split(" + ")
+    assert {step.inside for step in inner} == {1} and chain.inside == 0
+    source = program.sources["net_graph.c"]
+    assert all(source.count(f"ETHOSGEN_STEP({n});") == 1 for n in range(2, len(operators) + 2))
+
+
 def test_bands_share_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of other heights only depthwise layers have some in another order."""
     net = NetworkBuilder("network", seed=4)

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.aot.code.passes import STEP, mark
 from ethosgen.aot.graph.storage import ALIGNMENT
 from ethosgen.aot.rows.pacing import Pace, Pacing, RowLink
 from ethosgen.aot.rows.reach import band, row_bytes
 from ethosgen.aot.tir.graft import unused_name
-from ethosgen.aot.tir.kernel import Callee, Kernel
+from ethosgen.aot.tir.kernel import Callee, Kernel, MarkedStep
 from ethosgen.aot.tir.nest import Nest, int32
 from ethosgen.aot.tir.primfunc import READS, STRUCTS, drop_unused_parameters, pointer
 from ethosgen.aot.tvm import ir, tirx
@@ -22,6 +23,8 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Operator, Tensor
+from ethosgen.values.plan import CPU
+from ethosgen.values.profile import ProgramStep
 from ethosgen.values.program import Structs
 
 BuildBand = Callable[[Operator, tuple[Tensor, ...]], Kernel]
@@ -114,12 +117,23 @@ class _Chain:
                 if tensor in starts:
                     self._copy(tensor, turn, starts)
             for number, link in enumerate(self.pacing.links):
+                nest.call(STEP, tirx.lookup_param(mark(self.symbol, number + 1)))
                 self._link(number, link, turn, starts)
+            nest.call(STEP, tirx.lookup_param(mark(self.symbol)))
             for tensor, roll in self.pacing.rolls.items():
                 if roll.kept:
                     self._move(tensor, turn, starts)
         sources = frozenset().union(*(kernel.sources for kernel in self.bands.values()))
-        return replace(nest.kernel(sources), callees=tuple(self.callees))
+        return replace(nest.kernel(sources), callees=tuple(self.callees), steps=self._steps())
+
+    def _steps(self) -> tuple[MarkedStep, ...]:
+        """Return the operators as a profile counts them, inside the chain's step."""
+        return tuple(
+            MarkedStep(
+                self.symbol, number, ProgramStep(link.op.code, self.tensors[link.output].name, CPU)
+            )
+            for number, link in enumerate(self.pacing.links, 1)
+        )
 
     # ---- rows ------------------------------------------------------------------------------------
 

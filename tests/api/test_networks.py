@@ -51,7 +51,7 @@ def test_what_has_no_file_is_refused(path: Path) -> None:
 
 
 def test_networks_with_other_reading_options_are_refused(path: Path) -> None:
-    with pytest.raises(InputError, match="do not apply"):
+    with pytest.raises(InputError, match="--shape does not apply"):
         read(path, shapes={"x": (1, 2)})
 
 

@@ -52,6 +52,9 @@ def _own_figure(plan: Plan) -> str:
     return f" ({plan.compiler}'s own figure: {plan.sram_bytes} B)"
 
 
+SAVES_A_MOVE = "--input-layout nhwc saves a TRANSPOSE in each inference"
+
+
 def plan_lines(plan: Any) -> list[str]:
     """Describe what runs where, and why."""
     fused = [f"            fused: {_fused_text(plan.fused)}"] if plan.fused else []
@@ -59,6 +62,8 @@ def plan_lines(plan: Any) -> list[str]:
         fused.append(_decompressed_line(plan))
     if plan.optimization:
         fused.append(f"  optimizer {plan.optimization.text()}")
+    for name in plan.channels_first:
+        fused.append(f"  note      input '{name}' is channels-first: {SAVES_A_MOVE}")
     if plan.quantize_with:
         fused.append(f"  note      computes in float32; quantize it with: {plan.quantize_with}")
     shares = [_share_line(share) for share in plan.shares]

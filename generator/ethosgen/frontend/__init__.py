@@ -25,7 +25,7 @@ class FrontEnd:
     `name` identifies the format in manifests, `title` is for people. `recognizes` looks at a file's
     bytes alone. `suffixes` are those of file names, in lower case; a project stores the network
     under the first. `read` raises InputError for a damaged file, UnsupportedError for a network
-    that the front end cannot represent. `takes_options` says whether a source may have options.
+    that the front end cannot represent. `takes` names the options that a source may have.
     `examples` returns the samples with golden outputs that a file of the format may have. Where
     reading takes long, `versions` returns what decides the network beside the file: it is kept.
     """
@@ -35,20 +35,28 @@ class FrontEnd:
     suffixes: tuple[str, ...]
     recognizes: Callable[[bytes], bool]
     read: Callable[[Source], Network]
-    takes_options: bool = False
+    takes: frozenset[str] = frozenset()
     examples: Callable[[Source, Network], Examples | None] | None = None
     versions: Callable[[], str] | None = None
 
 
+SHAPE, LAYOUT = "--shape", "--input-layout"
 FRONT_ENDS: list[FrontEnd] = [
-    FrontEnd(tflite.FORMAT, "TensorFlow Lite", (".tflite",), tflite.recognizes, tflite.read),
+    FrontEnd(
+        tflite.FORMAT,
+        "TensorFlow Lite",
+        (".tflite",),
+        tflite.recognizes,
+        tflite.read,
+        takes=frozenset({LAYOUT}),
+    ),
     FrontEnd(
         onnx.FORMAT,
         "ONNX",
         (".onnx",),
         onnx.recognizes,
         onnx.read,
-        takes_options=True,
+        takes=frozenset({SHAPE, LAYOUT}),
         versions=onnx.versions,
     ),
     FrontEnd(
@@ -65,7 +73,7 @@ FRONT_ENDS: list[FrontEnd] = [
         (".pt2",),
         torch.recognizes,
         torch.read,
-        takes_options=True,
+        takes=frozenset({SHAPE, LAYOUT}),
         versions=torch.versions,
     ),
     FrontEnd(tosa.FORMAT, "TOSA", (".tosa",), tosa.recognizes, tosa.read),
@@ -112,11 +120,15 @@ def open_source(
     front_end = recognized(data) or _by_suffix(path)
     if front_end is None:
         raise InputError(f"'{path.name}' is in no format that ethosgen reads: {_formats()}")
-    if options != AS_GIVEN and not front_end.takes_options:
-        raise InputError(
-            f"--shape and --input-layout do not apply to '{path.name}': a {front_end.title} file "
-            "has its own shapes and layout; omit them"
-        )
+    for option, is_given, what in (
+        (SHAPE, options.shapes, "shapes"),
+        (LAYOUT, options.input_layout != AS_GIVEN.input_layout, "layout"),
+    ):
+        if is_given and option not in front_end.takes:
+            raise InputError(
+                f"{option} does not apply to '{path.name}': a {front_end.title} file has its own "
+                f"{what}; omit it"
+            )
     return Source(front_end.name, path.name, data, options)
 
 

@@ -363,6 +363,7 @@ def _read_summary(plan: Mapping[str, Any]) -> PlanSummary:
         "shares": shares,
         "placings": placings,
         "optimization": _read_optimization(optimized) if optimized else None,
+        "channels_first": tuple(plan["channels_first"]),
     }
     return PlanSummary(**{**plan, **read})
 

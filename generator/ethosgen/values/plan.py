@@ -9,6 +9,7 @@ from ethosgen.values.allocation import OperatorIndex, ResidualIndex
 from ethosgen.values.arena import ArenaSize
 from ethosgen.values.device import Device
 from ethosgen.values.extension import Extension
+from ethosgen.values.layout import channels_first_inputs
 from ethosgen.values.lives import Life
 from ethosgen.values.local_memory import Local, LocalCopy
 from ethosgen.values.network import Graph, Network, Tensor
@@ -350,6 +351,8 @@ class PlanSummary:
     """The steps by which outputs may differ from the oracle's, as the user allows; 0: exact."""
     optimization: Optimization | None = None
     """What the optimizer did; None if it found nothing, or was not asked."""
+    channels_first: tuple[str, ...] = ()
+    """Inputs behind which --input-layout nhwc would save a TRANSPOSE."""
 
 
 @dataclass(frozen=True)
@@ -469,6 +472,7 @@ class Plan:
             placings=self.placings,
             steps=self.steps,
             optimization=self.optimization,
+            channels_first=channels_first_inputs(self.network),
         )
 
     @property

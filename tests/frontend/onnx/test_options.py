@@ -68,7 +68,7 @@ def test_channels_last_saves_the_transpose(open_batch: Path) -> None:
 def test_other_formats_take_no_shape() -> None:
     options = ReadOptions((("x", (1,)),))
 
-    with pytest.raises(InputError, match=r"do not apply to 'digits_int8\.tflite'"):
+    with pytest.raises(InputError, match=r"--shape does not apply to 'digits_int8\.tflite'"):
         frontend.read(Path("demo/digits_int8.tflite"), None, options)
 
 

@@ -1,17 +1,24 @@
 """The front end for .tflite files: a reader that trusts nothing, and the one writer."""
 
+from dataclasses import replace
+
 from ethosgen.frontend.tflite.identifier import FORMAT, recognizes
 from ethosgen.values.network import Network
-from ethosgen.values.source import Source
+from ethosgen.values.source import CHANNELS_LAST, Source
 
 __all__ = ["FORMAT", "read", "recognizes", "written"]
 
 
 def read(source: Source) -> Network:
-    """Read a .tflite file."""
+    """Read a .tflite file; InputError if a layout is asked for that it cannot have."""
     from ethosgen.frontend.tflite.reader import parse_network
 
-    return parse_network(source.data, source.name)
+    network = parse_network(source.data, source.name)
+    if source.options.input_layout != CHANNELS_LAST:
+        return network
+    from ethosgen.frontend.tflite.layout import with_channels_last
+
+    return with_channels_last(replace(network, source=source))
 
 
 def written(network: Network) -> Source:

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from ethosgen.optimizer.dead.needs import Flags, needs_of
 from ethosgen.optimizer.dead.removal import shrunk
 from ethosgen.optimizer.dead.sinks import Sink, sink_of
-from ethosgen.optimizer.editing import with_graphs
 from ethosgen.optimizer.intervals.analysis import bounds_of
 from ethosgen.optimizer.intervals.bounds import Bounds
 from ethosgen.optimizer.intervals.layers import LAYERS
 from ethosgen.optimizer.rewrites import Rewrite, Rewritten
+from ethosgen.values.editing import with_graphs
 from ethosgen.values.network import Graph, Network
 from ethosgen.values.optimization import Change
 

@@ -13,11 +13,11 @@ import numpy as np
 from ethosgen.optimizer.dead.channels import remove_dead_channels
 from ethosgen.optimizer.dead.relations import Relation, relations_of
 from ethosgen.optimizer.dead.sinks import SINKS
-from ethosgen.optimizer.editing import GraphEdit, with_graphs
 from ethosgen.optimizer.intervals.bounds import channels_of
 from ethosgen.optimizer.intervals.layers import LAYERS, LayerFacts, layer_of
 from ethosgen.optimizer.intervals.site import BoundedSite
 from ethosgen.optimizer.rewrites import Rewrite, Rewritten
+from ethosgen.values.editing import GraphEdit, with_graphs
 from ethosgen.values.network import Graph, Network, Operator, Tensor
 from ethosgen.values.optimization import Change
 from ethosgen.values.rescaling import limits

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 
 from ethosgen.optimizer.dead.relations import CARRIERS
-from ethosgen.optimizer.editing import compacted, with_graphs
 from ethosgen.optimizer.intervals.analysis import TRANSFERS, bounds_of
 from ethosgen.optimizer.intervals.bounds import Bounds, channels_of
 from ethosgen.optimizer.intervals.elementwise import are_alike
 from ethosgen.optimizer.intervals.site import BoundedSite
 from ethosgen.optimizer.rewrites import Rewrite, Rewritten
+from ethosgen.values.editing import compacted, with_graphs
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import ABSENT, Graph, Network, Operator
 from ethosgen.values.optimization import Change

@@ -8,7 +8,7 @@ import numpy as np
 
 from ethosgen.optimizer.dead.needs import Flags, data_inputs
 from ethosgen.optimizer.dead.sinks import Sink
-from ethosgen.optimizer.editing import GraphEdit
+from ethosgen.values.editing import GraphEdit
 from ethosgen.values.network import ABSENT, Graph, Operator, Quantization, Tensor
 
 _AXES = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0}

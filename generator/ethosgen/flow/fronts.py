@@ -24,7 +24,7 @@ def explore(attempt: Attempt, usual: Schedule, aim: int | None = None) -> list[T
 
     It tries the default schedule, Vela's strategy "size", and limits below what the default needs;
     with an `aim`, also a limit that may bring the SRAM just below it. On the CPU alone an aim needs
-    no other limits.
+    no other limits but the least.
     """
     tried: list[Tried] = []
 
@@ -41,7 +41,9 @@ def explore(attempt: Attempt, usual: Schedule, aim: int | None = None) -> list[T
     if first is not None and (first.partitions or can_stream):
         if aim is not None and first.sram_bytes > aim:
             limit = near_bytes(first) - (first.sram_bytes - aim)
-            _try_limit(try_out, max(limit, GRAIN) if can_stream else limit)
+            _try_limit(try_out, limit)
+            if can_stream:  # the least that there is
+                _try_limit(try_out, GRAIN)
         if first.partitions or aim is None:
             _descend(try_out, near_bytes(first))
     return [tried[index] for index in front([trial.cost for trial in tried])]

@@ -155,7 +155,7 @@ def measure_front(point: Point) -> tuple[Result, ...]:
     except EthosgenError as error:
         return (Result(point.setting, refusal=str(error)),)
     attempts = explore(place.attempt, point.setting.schedule)
-    if not attempts or place.accelerator is None:
+    if not attempts:
         return (measure_point(point),)
     settings = [replace(point.setting, schedule=attempt.schedule) for attempt in attempts]
     return tuple(measure_point(replace(point, setting=setting)) for setting in settings)

@@ -5,17 +5,22 @@ from pathlib import Path
 
 import pytest
 
+from ethosgen import flow
 from ethosgen.aot import compile_program
 from ethosgen.values.extension import Extension
 from ethosgen.values.plan import EXACT, Plan
+from ethosgen.values.report import Report
 from ethosgen.values.schedule import Schedule, Streaming
+from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
-from tests.support.needs import needs_gcc
+from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
+from tests.support.recipes import recipe
 
 
-def _mobile() -> Plan:
-    """A small MobileNetV2: its third layer needs 16 KiB, its input 768 bytes."""
+def _mobile() -> bytes:
+    """Return a small MobileNetV2, whose first block needs most of the memory."""
     net = NetworkBuilder("network", seed=4)
     x = net.conv2d(net.input((1, 32, 32, 4)), 8, (3, 3), (2, 2), activation="RELU6")
     for channels, stride in ((8, 1), (12, 2), (12, 1)):
@@ -24,7 +29,7 @@ def _mobile() -> Plan:
         y = net.depthwise(y, stride=(stride, stride), activation="RELU6")
         y = net.conv2d(y, channels, (1, 1))
         x = net.add(x, y) if stride == 1 and depth == channels else y
-    return cpu_plan(net.build(net.fully_connected(net.mean(x), 10)))
+    return net.build(net.fully_connected(net.mean(x), 10))
 
 
 def _scheduled(plan: Plan, schedule: Schedule) -> Plan:
@@ -34,7 +39,7 @@ def _scheduled(plan: Plan, schedule: Schedule) -> Plan:
 @needs_gcc
 @pytest.mark.parametrize("extension", [Extension.HELIUM, Extension.DSP, Extension.THUMB])
 def test_a_limit_is_met_with_the_same_bits(extension: Extension, tmp_path: Path) -> None:
-    plan = replace(_mobile(), extension=extension)
+    plan = replace(cpu_plan(_mobile()), extension=extension)
     samples, golden = samples_and_golden(plan.network, 2)
     usual = compile_program(plan, "net")
     least = compile_program(_scheduled(plan, Schedule(stream=Streaming.ALWAYS)), "net")
@@ -51,7 +56,7 @@ def test_a_limit_is_met_with_the_same_bits(extension: Extension, tmp_path: Path)
 
 
 def test_nothing_changes_without_a_need() -> None:
-    plan = _mobile()
+    plan = cpu_plan(_mobile())
     usual = compile_program(plan, "net")
     assert usual.arena_bytes > 1000 and usual.stream_cycles == 0
     for schedule in (
@@ -65,7 +70,19 @@ def test_nothing_changes_without_a_need() -> None:
 
 
 def test_a_limit_that_nothing_meets_gets_the_least() -> None:
-    plan = _mobile()
+    plan = cpu_plan(_mobile())
     least = compile_program(_scheduled(plan, Schedule(stream=Streaming.ALWAYS)), "net")
     program = compile_program(_scheduled(plan, Schedule(arena_bytes=16)), "net")
     assert program.arena_bytes == least.arena_bytes
+
+
+@needs_qemu
+@pytest.mark.parametrize("board", ["corstone300", "mps2-an386", "mps2-an385", "microbit"])
+def test_the_firmware_equals_tflite_micro(board: str, tmp_path: Path) -> None:
+    path = tmp_path / "mobile.tflite"
+    path.write_bytes(_mobile())
+    asked = recipe(path, board=board, npu="none", check=False)
+    options = replace(asked.options, schedule=Schedule(stream=Streaming.ALWAYS))
+    inputs = flow.RunOptions(Inputs(None, 2, 11))
+    report = flow.verify(replace(asked, options=options), inputs, watch=Watch())
+    assert isinstance(report, Report) and report.passed

@@ -69,7 +69,7 @@ def test_a_limit_that_nothing_meets_writes_nothing(tmp_path: Path) -> None:
     said = (
         r"'layers' needs at least [\d,]+ bytes of SRAM on ethos-u55-128 in memory mode shared_sram"
     )
-    with pytest.raises(CapacityError, match=rf"{said}, but --sram-limit is 100; raise it"):
+    with pytest.raises(CapacityError, match=rf"{said}.*, but --sram-limit is 100; raise it"):
         create(recipe_of(layers(tmp_path), limit=100, mode="shared_sram"), tmp_path / "p")
     assert not (tmp_path / "p").exists()
 
@@ -79,7 +79,10 @@ def test_the_cpu_alone_has_bands_of_rows(tmp_path: Path) -> None:
     recipe = recipe_of(path, limit=1 << 20, npu="none", mode=None)
     (choice,) = create(recipe, tmp_path / "p").choices
     assert choice.smaller is choice.larger is None
-    with pytest.raises(CapacityError, match="bytes of SRAM on the CPU alone in memory mode shared"):
+    said = (
+        "bytes of SRAM on the CPU alone in memory mode shared_sram, most of them where '.+' is made"
+    )
+    with pytest.raises(CapacityError, match=said):
         create(replace(recipe, sram_limit=64), tmp_path / "q")
     limit = choice.chosen.cost.sram_bytes - 16
     (less,) = create(replace(recipe, sram_limit=limit), tmp_path / "r").choices

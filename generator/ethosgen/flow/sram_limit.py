@@ -40,7 +40,19 @@ def fit(limit_bytes: int, place: Place, watch: Watch) -> tuple[Program, SramChoi
                 trials[position + 1] if position + 1 < len(trials) else None,
             )
         smallest = cost.sram_bytes  # the check has moved operators to the CPU
-    raise _too_large([name], smallest, limit_bytes, place)
+    why = ""
+    if trials and place.accelerator is None:
+        least = place.unchecked().scheduled(trials[0].schedule).compiled(watch)
+        why = f", most of them where '{_fullest(least)}' is made" if least.steps else ""
+    raise _too_large([name], smallest, limit_bytes, place, why)
+
+
+def _fullest(program: Program) -> str:
+    """Return the first output of the step in which most bytes of the arena are live."""
+    steps = [step for step in program.steps if not step.inside and not step.is_wait]
+    held = (*program.placements, *program.workspaces)
+    live = [sum(h.bytes for h in held if h.first <= i <= h.last) for i in range(len(steps))]
+    return steps[live.index(max(live))].output
 
 
 def fit_together(
@@ -89,15 +101,15 @@ def _is_sram(board: Board, memory: str) -> bool:
 
 
 def _too_large(
-    names: Sequence[str], smallest: int, limit_bytes: int, place: Place
+    names: Sequence[str], smallest: int, limit_bytes: int, place: Place, why: str = ""
 ) -> CapacityError:
-    """Return the error for a limit that nothing meets."""
+    """Return the error for a limit that nothing meets; `why` says what needs most."""
     npu = place.accelerator.name if place.accelerator else "the CPU alone"
     verb = "needs" if len(names) == 1 else "together need"
     named = " and ".join(f"'{name}'" for name in names)
     return CapacityError(
         f"{named} {verb} at least "
-        f"{counted(smallest, 'byte')} of SRAM on {npu} in memory mode {place.mode}, but "
+        f"{counted(smallest, 'byte')} of SRAM on {npu} in memory mode {place.mode}{why}, but "
         f"--sram-limit is {limit_bytes:,}; raise it, or see with 'ethosgen compare --npu all "
         "--memory-mode all --front' what others need"
     )

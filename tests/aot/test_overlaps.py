@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from ethosgen.aot import compile_program, make_evaluator, require_places
+from ethosgen.aot.fuse.fusion import fuse_chains
+from ethosgen.aot.libraries import libraries
 from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
 from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
@@ -12,8 +14,9 @@ from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InternalError, RefusalError
+from ethosgen.values.extension import Extension
 from ethosgen.values.plan import Plan
-from tests.support.aot_harness import ACCELERATOR
+from tests.support.aot_harness import ACCELERATOR, cpu_plan
 from tests.support.networks import NetworkBuilder
 
 
@@ -63,3 +66,25 @@ def test_blocks_over_each_other_are_seen(plan: Plan) -> None:
     moved = [replace(b, offset=0) if "workspace" in b.name else b for b in memory.blocks]
     with pytest.raises(InternalError, match="share bytes of the arena"):
         check_memory(schedule, replace(memory, blocks=tuple(moved)))
+
+
+def test_an_output_too_near_its_input_is_seen() -> None:
+    """A kernel that reads ahead of what it writes may have its output over its input."""
+    net = NetworkBuilder("rows", seed=3)
+    data = net.build(net.conv2d(net.input((1, 8, 8, 16)), 16, (1, 1)))
+    plan = replace(cpu_plan(data), extension=Extension.THUMB2)
+    schedule = fuse_chains(make_schedule(plan), libraries=libraries(plan.extension))
+    memory = plan_memory(schedule, {})
+    ends = plan.network.graph.inputs[0], plan.network.graph.outputs[0]
+    source, target = (memory.by_tensor[i] for i in ends)
+    check_memory(schedule, memory)
+    assert source.overlaps(target) and memory.in_place == {0}
+    for block, offset in ((source, (source.offset or 0) - 16), (target, (source.offset or 0) + 16)):
+        moved = [replace(b, offset=offset) if b is block else b for b in memory.blocks]
+        with pytest.raises(InternalError, match="share bytes of the arena"):
+            check_memory(schedule, replace(memory, blocks=tuple(moved)))
+    (step,) = schedule.steps
+    assert step.kernel is not None
+    apart = replace(step, kernel=replace(step.kernel, distance=None))
+    with pytest.raises(InternalError, match="share bytes of the arena"):
+        check_memory(replace(schedule, steps=(apart,)), memory)

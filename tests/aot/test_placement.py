@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from ethosgen.aot.graph.storage import ALIGNMENT
 from ethosgen.aot.memory import placement
-from ethosgen.aot.memory.block import Block
+from ethosgen.aot.memory.block import Block, Trail
 from ethosgen.aot.memory.placement import PlacedBlocks, place
 
 LONGEST, STEPS = 3, 6
@@ -27,9 +28,12 @@ def made(sizes: Sequence[tuple[int, int, int]]) -> tuple[Block, ...]:
     return tuple(make_block(f"b{i}", *some) for i, some in enumerate(sizes))
 
 
+Puzzle = tuple[tuple[Block, ...], tuple[Trail, ...]]
+
+
 @st.composite
-def puzzles(draw: st.DrawFn) -> tuple[Block, ...]:
-    """Draw up to 5 blocks and up to 2 that are fixed."""
+def puzzles(draw: st.DrawFn) -> Puzzle:
+    """Draw up to 5 blocks, up to 2 that are fixed, and trails of blocks that meet in one step."""
 
     def block(name: str, is_fixed: bool) -> Block:
         first = draw(st.integers(0, STEPS - 1))
@@ -40,63 +44,82 @@ def puzzles(draw: st.DrawFn) -> tuple[Block, ...]:
 
     free = [block(f"b{i}", False) for i in range(draw(st.integers(1, 5)))]
     fixed = [block(f"f{i}", True) for i in range(draw(st.integers(0, 2)))]
-    return (*free, *fixed)
+    meeting = [
+        (later, earlier)
+        for later, earlier in itertools.permutations(range(len(free)), 2)
+        if max(free[earlier].steps) == min(free[later].steps)
+    ]
+    chosen = draw(st.lists(st.sampled_from(meeting), max_size=2, unique=True)) if meeting else []
+    trails = tuple(Trail(*pair, draw(st.integers(1, 60))) for pair in chosen)
+    return (*free, *fixed), trails if len({t.output for t in trails}) == len(trails) else ()
 
 
 def height(blocks: Sequence[Block]) -> int:
     return max(block.bytes + (block.offset or 0) for block in blocks)
 
 
-def fits(block: Block, at: int, placed: Sequence[Block]) -> bool:
-    return not any(
-        at < (other.offset or 0) + other.bytes
-        and (other.offset or 0) < at + block.bytes
-        and other.steps & block.steps
-        for other in placed
-    )
+Distances = dict[tuple[str, str], int]
 
 
-def in_order(blocks: Sequence[Block]) -> int:
+def are_apart(one: Block, other: Block, distances: Distances) -> bool:
+    """Return whether two blocks of the same step share no byte, but as an output may."""
+    for lower, upper in ((one, other), (other, one)):
+        distance = distances.get((lower.name, upper.name), lower.bytes)
+        if (upper.offset or 0) - (lower.offset or 0) >= min(distance, lower.bytes):
+            return True
+    return False
+
+
+def in_order(blocks: Sequence[Block], distances: Distances | None = None) -> int:
     """Return the bytes if blocks are placed in this order, each at the lowest free address."""
     placed = [block for block in blocks if block.offset is not None]
     for block in (block for block in blocks if block.offset is None):
         at = 0
-        while not fits(block, at, placed):
+        while not all(
+            are_apart(replace(block, offset=at), other, distances or {})
+            for other in placed
+            if other.steps & block.steps
+        ):
             at += block.alignment
-        placed.append(make_block(block.name, block.bytes, min(block.steps), max(block.steps), at))
+        placed.append(replace(block, offset=at))
     return height(placed)
 
 
-def least(blocks: Sequence[Block]) -> int:
+def least(blocks: Sequence[Block], distances: Distances) -> int:
     """Return the fewest bytes: some order of placing reaches them."""
-    return min(map(in_order, itertools.permutations(blocks)))
+    return min(in_order(order, distances) for order in itertools.permutations(blocks))
 
 
-def check(found: PlacedBlocks) -> None:
+def distances_of(blocks: Sequence[Block], trails: Sequence[Trail]) -> Distances:
+    return {(blocks[t.output].name, blocks[t.input].name): t.distance for t in trails}
+
+
+def check(found: PlacedBlocks, distances: Distances | None = None) -> None:
     for block in found.blocks:
         assert block.offset is not None and (block.is_fixed or block.offset % block.alignment == 0)
     for first, second in itertools.combinations(found.blocks, 2):
         both_fixed = first.is_fixed and second.is_fixed
-        assert both_fixed or not (first.steps & second.steps and first.overlaps(second))
+        are_together = first.steps & second.steps and not both_fixed
+        assert not are_together or are_apart(first, second, distances or {})
     assert found.bytes == height(found.blocks) >= found.bound_bytes
 
 
 @given(puzzles())
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_no_order_of_placing_needs_fewer_bytes(blocks: tuple[Block, ...]) -> None:
-    found = place(blocks)
-    check(found)
-    assert found.bytes == least(blocks) == found.bound_bytes
+def test_no_order_of_placing_needs_fewer_bytes(puzzle: Puzzle) -> None:
+    found, distances = place(*puzzle), distances_of(*puzzle)
+    check(found, distances)
+    assert found.bytes == least(puzzle[0], distances) == found.bound_bytes
 
 
 @given(puzzles())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_the_exact_search_alone_finds_as_few(blocks: tuple[Block, ...]) -> None:
+def test_the_exact_search_alone_finds_as_few(puzzle: Puzzle) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement, "CHANGES", 0)
-        found = place.__wrapped__(blocks)
-    check(found)
-    assert found.bytes == least(blocks) == found.bound_bytes
+        found = place.__wrapped__(*puzzle)
+    check(found, distances_of(*puzzle))
+    assert found.bytes == least(puzzle[0], distances_of(*puzzle)) == found.bound_bytes
 
 
 HARD = made(

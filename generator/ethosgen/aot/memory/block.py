@@ -1,4 +1,4 @@
-"""Bytes of the arena that are live during some steps."""
+"""Bytes of the arena that are live during some steps, and which of them may overlap."""
 
 from dataclasses import dataclass
 
@@ -34,3 +34,16 @@ class Block:
         if self.offset is None or other.offset is None:
             return False
         return self.offset < other.offset + other.bytes and other.offset < self.offset + self.bytes
+
+
+@dataclass(frozen=True)
+class Trail:
+    """An output that may lie over an input that nothing reads later; both are numbers of blocks.
+
+    Its kernel reads the input from the start to the end, and is always `distance` bytes ahead of
+    what it writes. So the output may begin so many bytes before the input, or more.
+    """
+
+    output: int
+    input: int
+    distance: int

@@ -22,7 +22,9 @@ def check_memory(schedule: StepSchedule, memory: MemoryPlan) -> None:
         _check_life(schedule, block.name, block.values, block.steps)
     on_npu = frozenset(i for i, step in enumerate(schedule.steps) if step.on_npu)
     for first, second in combinations(memory.blocks, 2):
-        if first.overlaps(second) and _needed_together(first, second, on_npu):
+        if not (first.overlaps(second) and _needed_together(first, second, on_npu)):
+            continue
+        if not _is_read_first(schedule, first, second):
             raise InternalError(f"'{first.name}' and '{second.name}' share bytes of the arena")
     check_waits(schedule, memory)
 
@@ -74,6 +76,30 @@ def _check_life(
     if outgrows(life, planned, clock[-1]):
         compiler = schedule.plan.compiler
         raise InternalError(f"'{name}' is live when {compiler} could have reused its bytes")
+
+
+def _is_read_first(schedule: StepSchedule, first: Block, second: Block) -> bool:
+    """Return whether the only kernel that needs both reads each byte before it writes it."""
+    lower, upper = sorted((first, second), key=lambda block: block.offset or 0)
+    together = lower.steps & upper.steps
+    if len(together) != 1:
+        return False
+    (index,) = together
+    if index >= len(schedule.steps):
+        return False
+    step = schedule.steps[index]
+    reads, writes = schedule.reads(step), schedule.writes(step)
+    distance = step.kernel.distance if step.kernel else None
+    if distance is None or len(reads) != 1 or len(writes) != 1 or index in _awaited(schedule):
+        return False
+    is_trail = reads[0] in upper.values and writes[0] in lower.values
+    ends = max(upper.steps) == index == min(lower.steps)
+    return is_trail and ends and (upper.offset or 0) - (lower.offset or 0) >= distance
+
+
+def _awaited(schedule: StepSchedule) -> set[int]:
+    """Return the steps during which a started accelerator may use tensors."""
+    return {i for start, before in schedule.waits.items() for i in range(start, before)}
 
 
 def _needed_together(first: Block, second: Block, on_npu: frozenset[int]) -> bool:

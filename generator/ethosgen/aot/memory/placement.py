@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from random import Random
 
-from ethosgen.aot.memory.block import Block
+from ethosgen.aot.memory.block import Block, Trail
 from ethosgen.aot.memory.puzzle import Puzzle
 from ethosgen.aot.memory.search import OutOfNodesError, Search
 
@@ -36,9 +36,9 @@ class PlacedBlocks:
 
 
 @lru_cache(maxsize=KEPT)
-def place(blocks: tuple[Block, ...]) -> PlacedBlocks:
+def place(blocks: tuple[Block, ...], trails: tuple[Trail, ...] = ()) -> PlacedBlocks:
     """Return the blocks with an offset for each that has no home yet."""
-    puzzle = Puzzle(blocks)
+    puzzle = Puzzle(blocks, trails)
     offsets, bound = _Solver(puzzle).solve()
     free = [index for index, block in enumerate(blocks) if block.is_homeless]
     placed = list(blocks)

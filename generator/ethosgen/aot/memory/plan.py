@@ -1,14 +1,14 @@
 """The static memory plan: one arena, reused by lifetime, with the partitions' scratches."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 from ethosgen.aot.graph.storage import ALIGNMENT, SAME_BYTES
-from ethosgen.aot.memory.block import Block
-from ethosgen.aot.memory.placement import place
+from ethosgen.aot.memory.block import Block, Trail
+from ethosgen.aot.memory.placement import PlacedBlocks, place
 from ethosgen.aot.registry import goes_in_place
-from ethosgen.aot.schedule.schedule import StepSchedule
+from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.aot.schedule.variables import Held, find_variables
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.multiples import rounded_up
@@ -60,7 +60,8 @@ def plan_memory(schedule: StepSchedule, workspace_bytes: Mapping[int, int]) -> M
     }
     tensors = _without_clashes(schedule, tensors, on_npu)
     wanted = [*scratches, *tensors, *workspaces.values()]
-    placement = place(tuple(wanted))
+    trails = _trails(schedule, wanted)
+    placement = place(tuple(wanted), tuple(trails.values()))
     placed = dict(zip(wanted, placement.blocks, strict=True))
     return MemoryPlan(
         arena_bytes=placement.bytes,
@@ -70,7 +71,7 @@ def plan_memory(schedule: StepSchedule, workspace_bytes: Mapping[int, int]) -> M
         lifetimes=lifetimes(schedule),
         workspaces={step: placed[block] for step, block in workspaces.items()},
         scratches={block.name: placed[block] for block in scratches},
-        in_place=in_place,
+        in_place=in_place.union(i for i, trail in trails.items() if _lie_over(trail, placement)),
         variables=variables,
     )
 
@@ -200,8 +201,7 @@ def _share_in_place(
     """Let outputs overwrite inputs at the end of their lifetime; return blocks and those steps."""
     in_place, in_use = set(), _in_use(schedule)
     for index, step in enumerate(schedule.steps):
-        is_whole = step.in_place or (goes_in_place(step.operator) and step.kernel is None)
-        reads = schedule.reads(step) if is_whole else step.over
+        reads = _overwritten(schedule, step)
         if not reads:
             continue
         (output,) = schedule.writes(step)
@@ -227,6 +227,36 @@ def _share_in_place(
                 in_place.add(index)
                 break
     return blocks, frozenset(in_place)
+
+
+def _overwritten(schedule: StepSchedule, step: Step) -> tuple[int, ...]:
+    """Return the inputs where a step may write its output if nothing reads them later."""
+    if step.in_place or (goes_in_place(step.operator) and step.kernel is None):
+        return schedule.reads(step)
+    is_copied = step.kernel is not None and step.kernel.in_place
+    return schedule.reads(step)[:1] if is_copied else step.over
+
+
+def _trails(schedule: StepSchedule, blocks: Sequence[Block]) -> dict[int, Trail]:
+    """Return, by step, the blocks of outputs that may lie over those of inputs."""
+    numbers = {value: i for i, block in enumerate(blocks) for value in block.values}
+    in_use = _in_use(schedule)
+    trails = {}
+    for index, step in enumerate(schedule.steps):
+        reads = schedule.reads(step)
+        if step.kernel is None or step.kernel.distance is None or len(reads) != 1:
+            continue
+        (output,) = schedule.writes(step)
+        source, target = numbers[reads[0]], numbers[output]
+        is_free = blocks[source].is_homeless and blocks[target].is_homeless
+        is_used = any(index in in_use.get(value, ()) for value in blocks[source].values)
+        if is_free and not is_used and _follows(blocks[target], blocks[source], index):
+            trails[index] = Trail(target, source, step.kernel.distance)
+    return trails
+
+
+def _lie_over(trail: Trail, placed: PlacedBlocks) -> bool:
+    return placed.blocks[trail.output].overlaps(placed.blocks[trail.input])
 
 
 def _is_alike(schedule: StepSchedule, read: int, written: int) -> bool:

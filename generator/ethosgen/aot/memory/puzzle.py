@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ethosgen.aot.graph.storage import ALIGNMENT
-from ethosgen.aot.memory.block import Block
+from ethosgen.aot.memory.block import Block, Trail
 from ethosgen.values.multiples import rounded_up
 
 Span = tuple[int, int]
@@ -46,10 +46,11 @@ class FreeBlock:
 class Puzzle:
     """The pieces, and what is known about any solution.
 
-    `crowds` are the sets of pieces that are live together; none is a part of another.
+    `crowds` are the sets of pieces that are live together; none is a part of another. `shared` has,
+    by output and input of a trail, the most bytes that both can share.
     """
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
+    def __init__(self, blocks: Sequence[Block], trails: Sequence[Trail] = ()) -> None:
         fixed = [b for b in blocks if b.offset is not None]
         free = [b for b in blocks if b.is_homeless]
         live: dict[int, list[int]] = {}
@@ -70,6 +71,22 @@ class Puzzle:
         self._walls = {step: _joined(_span(b) for b in fixed if step in b.steps) for step in live}
         self._live = live
         self.crowds = _largest(live.values())
+        numbers = {b: i for i, b in enumerate(i for i, b in enumerate(blocks) if b.is_homeless)}
+        self._distances = {(numbers[t.output], numbers[t.input]): t.distance for t in trails}
+        self.shared = {
+            (output, input_): most
+            for (output, input_), distance in self._distances.items()
+            if (most := self._most_shared(output, input_, distance)) > 0
+        }
+
+    def _most_shared(self, output: int, input_: int, distance: int) -> int:
+        behind = self.pieces[output].padded - distance // ALIGNMENT * ALIGNMENT
+        return min(behind, self.pieces[input_].padded)
+
+    def distance(self, lower: int, upper: int) -> int:
+        """Return the bytes from one piece to another above it that is live together with it."""
+        size = self.pieces[lower].bytes
+        return min(size, self._distances.get((lower, upper), size))
 
     @cached_property
     def bound(self) -> int:
@@ -80,11 +97,13 @@ class Puzzle:
         pieces = [self.pieces[i] for i in self._live[step]]
         sizes = [piece.padded for piece in pieces]
         slack = max(piece.padded - piece.bytes for piece in pieces)
+        shared = sum(most for pair, most in self.shared.items() if {*pair} <= {*self._live[step]})
         inside, top = 0, 0
         for start, end in self._walls[step]:
-            inside += _most_within(sizes, rounded_up(start, ALIGNMENT) - top)
+            room = rounded_up(start, ALIGNMENT) - top
+            inside += room if shared else _most_within(sizes, room)
             top = end // ALIGNMENT * ALIGNMENT
-        return top + max(0, sum(sizes) - inside - slack)
+        return top + max(0, sum(sizes) - shared - inside - slack)
 
     def first_fit(
         self, order: Iterable[int], offsets: Mapping[int, int] | None = None
@@ -94,11 +113,13 @@ class Puzzle:
         for index in order:
             piece = self.pieces[index]
             offset = piece.lowest(0)
-            near = sorted((placed[i], i) for i in piece.neighbours if i in placed)
-            for start, other in near:
-                if offset + piece.bytes <= start:
+            near = [i for i in piece.neighbours if i in placed]
+            ends = ((placed[i] - self.distance(index, i), i) for i in near)
+            for highest, other in sorted(ends):
+                if offset <= highest:
                     break
-                offset = max(offset, piece.lowest(max(offset, start + self.pieces[other].bytes)))
+                above = placed[other] + self.distance(other, index)
+                offset = piece.lowest(max(offset, above))
             placed[index] = offset
         return placed
 

@@ -22,12 +22,16 @@ class Search:
         self._pieces = {i: puzzle.pieces[i] for i in pieces}
         self._ends = {i: piece.bytes for i, piece in self._pieces.items()}
         self._near = {
-            i: tuple(j for j in piece.neighbours if j in self._pieces)
+            i: tuple((j, puzzle.distance(i, j)) for j in piece.neighbours if j in self._pieces)
             for i, piece in self._pieces.items()
         }
         crowds = {tuple(i for i in crowd if i in self._pieces) for crowd in puzzle.crowds}
         self._crowds = [crowd for crowd in sorted(crowds) if len(crowd) > 1]
         self._padded = {i: piece.padded for i, piece in self._pieces.items()}
+        self._shared = {
+            crowd: [(pair, most) for pair, most in puzzle.shared.items() if {*pair} <= {*crowd}]
+            for crowd in self._crowds
+        }
         self._slack = {
             crowd: max(self._padded[i] - self._ends[i] for i in crowd) for crowd in self._crowds
         }
@@ -74,6 +78,8 @@ class Search:
             if left:
                 floor = min([lowest[i] for i in left])
                 whole = sum([self._padded[i] for i in left])
+                for (output, input_), most in self._shared[crowd]:
+                    whole -= most if output in lowest and input_ in lowest else 0
                 needed = max(needed, floor + whole - self._slack[crowd])
         return needed
 
@@ -90,17 +96,20 @@ class Search:
     def _raised(self, lowest: dict[int, int], index: int) -> dict[int, int]:
         """Return the lowest offsets after a piece took its own."""
         raised = dict(lowest)
-        floor = raised.pop(index) + self._ends[index]
-        for other in self._near[index]:
-            if raised.get(other, floor) < floor:
-                raised[other] = self._pieces[other].lowest(floor)
+        offset = raised.pop(index)
+        for other, distance in self._near[index]:
+            if raised.get(other, offset + distance) < offset + distance:
+                raised[other] = self._pieces[other].lowest(offset + distance)
         return raised
 
     def _find_twins(self) -> dict[int, int]:
         """Return, for each piece like an earlier one, that one; it is placed first."""
+        paired = {i for pairs in self._shared.values() for pair, _ in pairs for i in pair}
         seen: dict[tuple[object, ...], int] = {}
         twins = {}
         for i, piece in self._pieces.items():
+            if i in paired:
+                continue
             key = (piece.bytes, piece.alignment, piece.steps)
             if key in seen:
                 twins[i] = seen[key]

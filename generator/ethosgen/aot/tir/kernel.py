@@ -35,6 +35,11 @@ class Kernel:
     sources: frozenset[str] = frozenset()
     callees: tuple["Callee", ...] = ()
     steps: tuple["MarkedStep", ...] = ()
+    distance: int | None = None
+    """Its output may overlap its first input if it begins so many bytes before it, or more: the
+    kernel reads and writes both from start to end. None if they must be apart."""
+    in_place: bool = False
+    """Whether its output may be exactly where its first input is, if they have the same size."""
 
     @property
     def arrays(self) -> tuple[np.ndarray[Any, Any], ...]:

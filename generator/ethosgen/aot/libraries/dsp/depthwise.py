@@ -1,6 +1,7 @@
 """DEPTHWISE_CONV_2D of int8."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ethosgen.aot.libraries.dsp import cost, order
 from ethosgen.aot.libraries.dsp.lanes import Lanes
@@ -44,8 +45,10 @@ def _depthwise(
         "scales": order.depthwise_scales(scales),
         "shape": planes.shape(layer),
     }
-    function = CFunction("ethosgen_dsp_depthwise_s8", DEPTHWISE, planes.bytes)
-    return images_kernel(layer, function, constants)
+    function = CFunction("ethosgen_dsp_depthwise_s8", DEPTHWISE, planes.bytes, ahead=planes.strip)
+    down = None if planes.is_exchanged else planes.down
+    kernel = images_kernel(layer, function, constants, down)
+    return replace(kernel, in_place=planes.is_whole(layer))
 
 
 class DspPlanes(Planes):

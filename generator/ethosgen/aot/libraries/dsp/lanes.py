@@ -69,8 +69,8 @@ class Lanes:
             "blocks": self._scales(scales),
             "shape": self._shape(layer),
         }
-        function = CFunction(name, LANES, places_bytes + self.channels)
-        return images_kernel(layer, function, constants)
+        function = CFunction(name, LANES, places_bytes + self.channels, ahead=1)
+        return images_kernel(layer, function, constants, self.down)
 
     def _weights(self, weights: Array) -> Array:
         """Pack weights of (tap, channel)."""

@@ -29,15 +29,15 @@ ROOM, PATCH = 8, 1
 def _for_rows(channels: int, depth: int) -> CFunction:
     if channels <= cost.MOST_FEW:
         return CFunction(f"ethosgen_dsp_few_{channels}_s8", FEW)
-    return CFunction("ethosgen_dsp_matrix_s8", MATRIX, ROOM * whole_steps(depth))
+    return CFunction("ethosgen_dsp_matrix_s8", MATRIX, ROOM * whole_steps(depth), ahead=0)
 
 
 def for_windows(channels: int, depth: int) -> CFunction:
     """Return the function for windows of `depth` values, and a group of `channels` outputs."""
     room = (ROOM + PATCH) * whole_steps(depth)
     if channels <= cost.MOST_FEW:
-        return CFunction(f"ethosgen_dsp_few_windows_{channels}_s8", FEW, room)
-    return CFunction("ethosgen_dsp_convolution_s8", CONVOLUTION, room)
+        return CFunction(f"ethosgen_dsp_few_windows_{channels}_s8", FEW, room, ahead=1)
+    return CFunction("ethosgen_dsp_convolution_s8", CONVOLUTION, room, ahead=1)
 
 
 def whole_steps(depth: int) -> int:

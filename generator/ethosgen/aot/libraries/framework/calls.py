@@ -6,11 +6,12 @@ the constants.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from ethosgen.aot.libraries.framework.core import CoreWindow
 from ethosgen.aot.libraries.framework.order import Array
+from ethosgen.aot.loops.distances import rows_distance, windows_distance
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import Axis, make_window, pool_bounds, pool_window
 from ethosgen.aot.tir.kernel import Kernel
@@ -27,13 +28,19 @@ NAMES = ("weights", "scales", "shape", "window")
 
 @dataclass(frozen=True)
 class CFunction:
-    """A C function, its files, and the temporary memory that it gets, if any."""
+    """A C function, its files, and the temporary memory that it gets, if any.
+
+    `ahead` says that it goes through rows of a matrix, or of a picture, from the first to the last:
+    it writes at most so many rows from the one on of which it has still to read. 0 if it has read
+    all that a row of outputs needs before it writes one of them.
+    """
 
     name: str
     sources: frozenset[str]
     room_bytes: int = 0
     room: str = "room"
     """The name of the memory."""
+    ahead: int | None = None
 
     def declare_room(self, nest: Nest) -> list[Any]:
         """Declare its memory; return the pointer as its argument."""
@@ -111,7 +118,16 @@ def rows_kernel(
         *([layer.target.elements // layer.channels] if has_count else []),
         *(*function.declare_room(nest), *tables),
     )
-    return nest.kernel(function.sources)
+    kernel = nest.kernel(function.sources)
+    if function.ahead is None or not layer.source.elements:
+        return kernel
+    rows = layer.target.elements // layer.channels
+    sizes = layer.source.bytes // rows, layer.target.bytes // rows
+    return replace(
+        kernel,
+        distance=rows_distance(rows, *sizes, function.ahead),
+        in_place=function.ahead == 0 and sizes[0] == sizes[1],
+    )
 
 
 def windows_kernel(
@@ -133,14 +149,38 @@ def windows_kernel(
             *(address(weights, group * steps[0]), address(scales, group * steps[1])),
             *(struct.data for struct in structs),
         )
-    return nest.kernel(function.sources)
+    kernel = nest.kernel(function.sources)
+    for each in window if groups == 1 else ():
+        down = each.stride_y, each.before_y
+        distance = _picture_distance(layer.source, layer.target, function.ahead, *down)
+        kernel = replace(kernel, distance=distance)
+    return kernel
 
 
-def images_kernel(layer: Layer, function: CFunction, constants: Mapping[str, Table]) -> Kernel:
-    """Return a call for each image."""
+def images_kernel(
+    layer: Layer, function: CFunction, constants: Mapping[str, Table], down: Axis | None = None
+) -> Kernel:
+    """Return a call for each image; `down` is the axis of its rows, if it follows their order."""
     nest = Nest()
     call_for_images(nest, layer, function, constants)
-    return nest.kernel(function.sources)
+    kernel = nest.kernel(function.sources)
+    if down is None:
+        return kernel
+    distance = _picture_distance(
+        layer.source, layer.target, function.ahead, down.stride, down.padding
+    )
+    return replace(kernel, distance=distance)
+
+
+def _picture_distance(
+    source: Tensor, target: Tensor, ahead: int | None, stride: int, before: int
+) -> int | None:
+    """Return the distance of windows over the rows of one picture, None for several pictures."""
+    if ahead is None or source.shape[0] != 1 or not source.elements:
+        return None
+    rows = target.shape[1]
+    sizes = source.bytes // source.shape[1], target.bytes // rows
+    return windows_distance(rows, *sizes, ahead, stride, before)
 
 
 def call_for_images(
@@ -195,7 +235,9 @@ def pixels_kernel(
     with pixels(nest, layer.target, window, views, names) as pixel:
         taps = pixel.taps[::-1] if is_column else pixel.taps
         nest.call(function.name, *pixel.ends, address(weights, 0, *pixel.first, 0), *taps, *tables)
-    return nest.kernel(function.sources)
+    down = window[0].stride, window[0].padding
+    distance = _picture_distance(layer.source, layer.target, 1, *down)
+    return replace(nest.kernel(function.sources), distance=distance)
 
 
 class MakePool(Protocol):
@@ -223,7 +265,8 @@ def pool_kernel(
     shape = nest.table("shape", pool)
     with pixels(nest, target, window, views) as pixel:
         nest.call(function, *pixel.ends, *pixel.taps, shape.data)
-    return nest.kernel(files)
+    distance = _picture_distance(source, target, 1, window[0].stride, window[0].padding)
+    return replace(nest.kernel(files), distance=distance)
 
 
 def window_numbers(down: Axis, across: Axis) -> dict[str, int]:

@@ -46,6 +46,11 @@ class Planes:
         rows = (self.most_rows - self.height(1)) // self.down.stride + 1
         return min(max(rows, 1), self.down.target)
 
+    def is_whole(self, layer: Layer) -> bool:
+        """Whether all of a channel is copied before its only outputs are written."""
+        is_one = layer.source.shape[0] == 1 and layer.source.shape[3] == layer.channels
+        return is_one and self.strip == self.down.target
+
     @property
     def values(self) -> int:
         """The size of a plane."""

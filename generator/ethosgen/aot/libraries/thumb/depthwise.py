@@ -1,6 +1,7 @@
 """DEPTHWISE_CONV_2D of int8."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ethosgen.aot.libraries.framework.calls import CFunction, images_kernel
 from ethosgen.aot.libraries.framework.order import packable_layer
@@ -124,13 +125,13 @@ def depthwise(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | N
     shape, packed = plane.shape(layer), order.depthwise_weights(taps)
     if is_direct(plane, layer.source, layer.target, form):
         room = ROWS_3X3 * 3 * layer.channels
-        function = CFunction("ethosgen_thumb_depthwise_3x3_s8", DEPTHWISE_3X3, room)
+        function = CFunction("ethosgen_thumb_depthwise_3x3_s8", DEPTHWISE_3X3, room, ahead=1)
         constants: dict[str, Table] = {"weights": packed, "scales": scales, "shape": shape}
-        return images_kernel(layer, function, constants)
+        return images_kernel(layer, function, constants, plane.down)
     scales = order.lowered(scales, flat)
     function = CFunction("ethosgen_thumb_depthwise_s8", DEPTHWISE, plane.room)
     if plane.sums_copies(copies):
         function = CFunction("ethosgen_thumb_copies_s8", COPIES, plane.room)
         packed = order.matrix_weights(packed.reshape(flat.shape))
     constants = {"weights": packed, "scales": scales, "shape": shape}
-    return images_kernel(layer, function, constants)
+    return replace(images_kernel(layer, function, constants), in_place=plane.is_whole(layer))

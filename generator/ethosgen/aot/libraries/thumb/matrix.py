@@ -39,13 +39,14 @@ class Form:
 
     def for_rows(self, _channels: int, depth: int) -> CFunction:
         """Return the function for rows that are contiguous in the input."""
-        return CFunction(self.function, self.sources, WORD * self.words(depth))
+        ahead = 0 if self.is_raised else ROWS  # those of Armv6-M are copied first
+        return CFunction(self.function, self.sources, WORD * self.words(depth), ahead=ahead)
 
     def for_windows(self, _channels: int, depth: int) -> CFunction:
         """Return the function for windows of `depth` values, which has one name on both."""
         sources = self.sources | {"ethosgen_thumb_convolution.c"}
         room = WORD * self.words(depth) + ROWS * depth
-        return CFunction("ethosgen_thumb_convolution_s8", sources, room)
+        return CFunction("ethosgen_thumb_convolution_s8", sources, room, ahead=1)
 
     def constants(
         self, layer: Layer, weights: Array, groups: int = 1, stride: int | None = None

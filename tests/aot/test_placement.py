@@ -140,7 +140,7 @@ def test_the_bound_is_reached_where_the_largest_first_do_not_reach_it() -> None:
 
 def test_without_a_search_the_largest_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement, "CHANGES", 0)
-    monkeypatch.setattr(placement, "NODES", 0)
+    monkeypatch.setattr(placement, "EFFORT", 0)
     found = place.__wrapped__(HARD)
     check(found)
     assert found.bytes <= in_order(sorted(HARD, key=lambda block: -block.bytes))

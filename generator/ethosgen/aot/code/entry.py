@@ -20,10 +20,11 @@ from ethosgen.aot.graph.routine import CompileRoutine
 from ethosgen.aot.kernels import NamedKernel, choose_kernels, workspace_bytes
 from ethosgen.aot.libraries import libraries
 from ethosgen.aot.memory.block import Block
+from ethosgen.aot.memory.ordering import in_best_order
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
 from ethosgen.aot.schedule.schedule import StepSchedule
 from ethosgen.aot.schedule.waits import find_waits
-from ethosgen.aot.tvm import ir, tvm
+from ethosgen.aot.tvm import tvm
 from ethosgen.values.program import Constant
 
 
@@ -42,17 +43,14 @@ class Body:
 
 
 def make_body(schedule: StepSchedule, name: str, compile_routine: CompileRoutine) -> Body:
-    """Choose the kernels of a schedule and the waits between them, and plan its memory."""
+    """Choose the kernels of a schedule, its order and its waits, and plan its memory."""
+    schedule = in_best_order(schedule)
     kernels, constants = choose_kernels(
         schedule, name, libraries(schedule.plan.extension), compile_routine
     )
-    statuses = {i for i, named in kernels.items() if _returns_status(named)}
+    statuses = {i for i, named in kernels.items() if named.kernel.returns_status}
     schedule = replace(schedule, waits=find_waits(schedule, statuses))
     return Body(schedule, name, kernels, constants, plan_memory(schedule, workspace_bytes(kernels)))
-
-
-def _returns_status(named: NamedKernel) -> bool:
-    return bool(named.kernel.function.ret_type == ir.PrimType("int32"))
 
 
 def find_addresses(

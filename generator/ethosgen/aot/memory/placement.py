@@ -14,8 +14,8 @@ from ethosgen.aot.memory.block import Block, Trail
 from ethosgen.aot.memory.puzzle import Puzzle
 from ethosgen.aot.memory.search import OutOfNodesError, Search
 
-NODES = 8_000
-"""The most nodes of the exact search for one limit from the bound up, and again from above."""
+EFFORT = 2_000_000
+"""The effort of the exact search from the bound up, and again from above: about half a second."""
 CHANGES = 400
 """The number of changes of an order that are tried."""
 MOST_PIECES = 200
@@ -114,7 +114,7 @@ class _Solver:
     def _search(self, easy: Sequence[int]) -> None:
         """Search for solutions at the bound, raise it where there is none, then from above."""
         hard = [i for i in range(len(self._puzzle.pieces)) if i not in set(easy)]
-        search = Search(self._puzzle, hard, NODES)
+        search = Search(self._puzzle, hard, EFFORT)
         try:
             while self._height > self._bound:
                 found = search.below(self._bound)
@@ -123,7 +123,7 @@ class _Solver:
                     return
                 self._bound = min(search.next_limit or self._height, self._height)
         except OutOfNodesError:
-            self._descend(Search(self._puzzle, hard, NODES), easy)
+            self._descend(Search(self._puzzle, hard, EFFORT), easy)
 
     def _descend(self, search: Search, easy: Sequence[int]) -> None:
         try:

@@ -15,10 +15,12 @@ class OutOfNodesError(Exception):
 
 
 class Search:
-    """Searches for the addresses of some pieces of a puzzle; `nodes` counts down to 0."""
+    """Searches for the addresses of some pieces of a puzzle, with a bounded effort.
 
-    def __init__(self, puzzle: Puzzle, pieces: Sequence[int], nodes: int) -> None:
-        self.nodes = nodes
+    A node takes an effort in proportion to the pieces that it looks at.
+    """
+
+    def __init__(self, puzzle: Puzzle, pieces: Sequence[int], effort: int) -> None:
         self._pieces = {i: puzzle.pieces[i] for i in pieces}
         self._ends = {i: piece.bytes for i, piece in self._pieces.items()}
         self._near = {
@@ -35,6 +37,7 @@ class Search:
         self._slack = {
             crowd: max(self._padded[i] - self._ends[i] for i in crowd) for crowd in self._crowds
         }
+        self._nodes = effort // (len(pieces) + sum(map(len, self._crowds)) or 1)
         self._twins = self._find_twins()
         self._rank = self._find_ranks()
         self._limit = 0
@@ -45,7 +48,7 @@ class Search:
     def below(self, limit: int) -> dict[int, int] | None:
         """Return offsets with all ends at most at a limit, None if there are none.
 
-        OutOfNodesError if that is not known after `nodes`.
+        OutOfNodesError if that is not known after all nodes.
         """
         self._limit, self.next_limit, self._placed = limit, None, {}
         lowest = {i: piece.lowest(0) for i, piece in self._pieces.items()}
@@ -55,9 +58,9 @@ class Search:
         """Place the pieces of which `lowest` has the lowest offset, not before the last one's."""
         if not lowest:
             return True
-        if self.nodes <= 0:
+        if self._nodes <= 0:
             raise OutOfNodesError
-        self.nodes -= 1
+        self._nodes -= 1
         needed = self._needed(lowest)
         if needed > self._limit:
             self.next_limit = min(needed, self.next_limit or needed)

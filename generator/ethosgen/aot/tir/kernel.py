@@ -42,6 +42,11 @@ class Kernel:
     """Whether its output may be exactly where its first input is, if they have the same size."""
 
     @property
+    def returns_status(self) -> bool:
+        """Whether it returns a status, and so may end an inference."""
+        return str(getattr(self.function.ret_type, "dtype", "")) == "int32"
+
+    @property
     def arrays(self) -> tuple[np.ndarray[Any, Any], ...]:
         """The constants without structs."""
         return tuple(constant for constant in self.constants if not isinstance(constant, Structs))

@@ -5,7 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ethosgen.aot.rows.pacing import Pacing
+from ethosgen.aot.rows.pacing import Pacing, distance_of
+from ethosgen.aot.rows.reach import row_bytes
 from ethosgen.aot.rows.streaming import RowChain, pacing_of
 from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
 from tests.support.aot_harness import cpu_plan
@@ -72,3 +73,33 @@ def test_rows_that_are_no_words_make_no_chain() -> None:
     net = NetworkBuilder("network", seed=4)
     x = net.depthwise(net.input((1, 8, 5, 3)))
     assert _pacing(make_schedule(cpu_plan(net.build(net.depthwise(x)))), "1") is None
+
+
+@pytest.mark.parametrize("rows", ["1", "4", "1/2"])
+def test_an_output_never_reaches_rows_that_are_still_to_be_copied(rows: str) -> None:
+    """Byte by byte, in the order in which a turn copies and writes."""
+    schedule = _schedule(1, 2)
+    tensors, pacing = schedule.graph.tensors, _pacing(schedule, rows)
+    assert pacing is not None
+    distance = distance_of(pacing, tensors)
+    assert distance is not None
+    (source,), target = pacing.inputs, pacing.output
+
+    def is_safe(before: int) -> bool:
+        return all(
+            pacing.paces[target].done(turn) * row_bytes(tensors[target]) - before
+            <= pacing.paces[source].done(turn) * row_bytes(tensors[source])
+            or pacing.paces[source].done(turn) == pacing.paces[source].rows
+            for turn in map(np.int64, pacing.turns)
+        )
+
+    assert is_safe(distance)
+    assert distance == 0 or not is_safe(distance - 1)
+
+
+def test_an_input_that_is_read_where_it_is_does_not_overlap() -> None:
+    net = NetworkBuilder("network", seed=4)
+    x = net.conv2d(net.input((1, 8, 8, 4)), 4, (1, 1))
+    schedule = make_schedule(cpu_plan(net.build(net.depthwise(x))))
+    pacing = _pacing(schedule, "1")
+    assert pacing is not None and distance_of(pacing, schedule.graph.tensors) is None

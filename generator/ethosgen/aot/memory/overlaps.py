@@ -80,7 +80,11 @@ def _check_life(
 
 def _is_read_first(schedule: StepSchedule, first: Block, second: Block) -> bool:
     """Return whether the only kernel that needs both reads each byte before it writes it."""
-    lower, upper = sorted((first, second), key=lambda block: block.offset or 0)
+    return _is_trail(schedule, first, second) or _is_trail(schedule, second, first)
+
+
+def _is_trail(schedule: StepSchedule, lower: Block, upper: Block) -> bool:
+    """Return whether the lower block is such a kernel's output, the upper one its input."""
     together = lower.steps & upper.steps
     if len(together) != 1:
         return False

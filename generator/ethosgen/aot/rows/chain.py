@@ -12,7 +12,7 @@ import numpy as np
 
 from ethosgen.aot.code.passes import STEP, mark
 from ethosgen.aot.graph.storage import ALIGNMENT
-from ethosgen.aot.rows.pacing import Pace, Pacing, RowLink
+from ethosgen.aot.rows.pacing import Pace, Pacing, RowLink, distance_of
 from ethosgen.aot.rows.reach import band, row_bytes
 from ethosgen.aot.tir.graft import unused_name
 from ethosgen.aot.tir.kernel import Callee, Kernel, MarkedStep
@@ -124,7 +124,12 @@ class _Chain:
                 if roll.kept:
                     self._move(tensor, turn, starts)
         sources = frozenset().union(*(kernel.sources for kernel in self.bands.values()))
-        return replace(nest.kernel(sources), callees=tuple(self.callees), steps=self._steps())
+        return replace(
+            nest.kernel(sources),
+            callees=tuple(self.callees),
+            steps=self._steps(),
+            distance=distance_of(self.pacing, self.tensors),
+        )
 
     def _steps(self) -> tuple[MarkedStep, ...]:
         """Return the operators as a profile counts them, inside the chain's step."""

@@ -13,7 +13,7 @@ from math import inf
 from ethosgen.aot.graph.storage import ALIGNMENT, SAME_BYTES
 from ethosgen.aot.memory.plan import lifetimes
 from ethosgen.aot.registry import goes_in_place
-from ethosgen.aot.rows.pacing import Pacing, buffer_bytes
+from ethosgen.aot.rows.pacing import Pacing, buffer_bytes, distance_of
 from ethosgen.aot.rows.reach import row_bytes
 from ethosgen.aot.rows.streaming import RowChain, pacing_of, row_steps
 from ethosgen.aot.schedule.schedule import StepSchedule
@@ -121,6 +121,11 @@ class Cutting:
     def _is_input(self, tensor: int) -> bool:
         return tensor in self.schedule.graph.inputs
 
+    def _may_overlap(self, tensor: int, chain: RowChain) -> bool:
+        """Return whether a chain is the last to read a tensor that the memory plan places."""
+        is_ours = bool(self._sizes[tensor]) and tensor not in self.schedule.plan.offsets
+        return is_ours and max(self._lives[tensor]) < chain.end
+
     def _alone(self, index: int) -> Cut:
         step = self.schedule.steps[index]
         live = sum(size for i, size in self._sizes.items() if index in self._lives[i])
@@ -145,6 +150,10 @@ class Cutting:
         around = self._around(chain.first, chain.end)
         rooms = max(self._rooms[chain.first : chain.end])
         size = around + rounded_up(buffer_bytes(pacing, self.tensors, ALIGNMENT) + rooms, ALIGNMENT)
+        distance = distance_of(pacing, self.tensors)
+        if distance is not None and self._may_overlap(pacing.inputs[0], chain):
+            source, target = self._sizes[pacing.inputs[0]], self._sizes[pacing.output]
+            size -= max(0, min(target - rounded_up(distance, ALIGNMENT), source))
         turns = len(pacing.turns)
         cycles = 0.0
         for link in pacing.links:

@@ -191,6 +191,22 @@ def _roll(pacing: Pacing, tensor: int, height: int) -> Roll | None:
     )
 
 
+def distance_of(pacing: Pacing, tensors: Sequence[Tensor]) -> int | None:
+    """Return how many bytes before the input the output may begin and overlap it; None for no.
+
+    The rows of an only input are copied before the output's rows are written.
+    """
+    if len(pacing.inputs) != 1 or pacing.inputs[0] not in pacing.rolls:
+        return None
+    (source,), target = pacing.inputs, pacing.output
+    turns = np.arange(pacing.turns.start, pacing.turns.stop)
+    written = pacing.paces[target].done(turns) * row_bytes(tensors[target])
+    copied = pacing.paces[source].done(turns)
+    left = copied < pacing.paces[source].rows
+    ahead = np.where(left, written - copied * row_bytes(tensors[source]), 0)
+    return max(int(ahead.max()), 0)
+
+
 def buffer_bytes(pacing: Pacing, tensors: Sequence[Tensor], alignment: int) -> int:
     """Return the size of all rolling buffers."""
     return sum(

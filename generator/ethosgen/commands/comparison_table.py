@@ -161,6 +161,10 @@ def where_text(result: Result) -> str:
     return ", ".join(words + ([] if _is_usual(result) else [schedule_text(setting.schedule)]))
 
 
+NO_TENSOR = 64
+"""A limit in bytes below which no network's tensors fit: it asks for the least SRAM."""
+
+
 def choice_lines(choice: SramChoice) -> Iterator[str]:
     """Yield the schedule chosen for a limit of SRAM, and the cost of its neighbours."""
     limit = size_text(choice.limit_bytes)
@@ -192,6 +196,8 @@ def _tried_text(tried: Tried, chosen: Tried | None = None) -> str:
 def schedule_text(schedule: Schedule) -> str:
     """Return a schedule: what is optimized, and the limit."""
     limit = "" if schedule.arena_bytes is None else f"≤ {size_text(schedule.arena_bytes)}"
+    if schedule.arena_bytes is not None and schedule.arena_bytes < NO_TENSOR:
+        limit = "with the least SRAM"
     name = "size" if schedule.strategy is Strategy.SIZE else "performance"
     return f"{name} {limit}".strip()
 

@@ -1,4 +1,4 @@
-"""What the optimizer saves: networks without it and with it, on a Cortex-M55 and with an NPU."""
+"""What the optimizer saves, and bands of rows: networks on a Cortex-M55 and with an NPU."""
 
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -34,30 +34,42 @@ def measure(models: Sequence[Path]) -> list[Figures]:
         large = Path(folder) / f"{mobilenet.NAME}.tflite"
         large.write_bytes(mobilenet.build())
         return [
-            {"name": model.stem} | {key: _figures(model, *VARIANTS[key]) for key in VARIANTS}
+            {"name": model.stem}
+            | {key: _figures(model, *VARIANTS[key]) for key in VARIANTS}
+            | {"bands": _on_cpu(model, "--stream", "always")}
             for model in (*models, large)
         ]
 
 
 def _figures(model: Path, *options: str) -> Figures:
     """Return the figures of a network; RuntimeError if a firmware's outputs differ."""
-    common = ("--board", ours.BOARD, "--samples", 1, *options)
-    cpu = report("verify", model, *common, "--npu", "none")
-    npu = report("verify", model, *common, "--npu", FIRMWARE_NPU)
-    for answer in (cpu, npu):
-        if not answer["passed"]:
-            raise RuntimeError(f"{model.stem} with {options}: {answer['verdict']}")
-    facts = cpu["optimization"] or {"macs_after": macs_of(frontend.read(model))}
-    return {
-        "macs": facts["macs_after"],
-        "weights_bytes": cpu["flash_bytes"]["weights"],
-        "flash_bytes": cpu["flash_bytes"]["total"],
-        "arena_bytes": cpu["ram_bytes"]["arena"],
-        "instructions": cpu["cpu_instructions"],
-        "cycles": cpu["cpu_time"]["cycles"],
+    npu = _verified(model, "--npu", FIRMWARE_NPU, *options)
+    return _on_cpu(model, *options) | {
         "npu_cycles": npu["npu_pmu"]["cycles"],
         "npu_flash_bytes": npu["flash_bytes"]["total"],
     }
+
+
+def _on_cpu(model: Path, *options: str) -> Figures:
+    """Return the figures of a network on the CPU alone."""
+    answer = _verified(model, "--npu", "none", *options)
+    facts = answer["optimization"]
+    is_changed = facts is not None and not facts["kept"]
+    return {
+        "macs": facts["macs_after"] if is_changed else macs_of(frontend.read(model)),
+        "weights_bytes": answer["flash_bytes"]["weights"],
+        "flash_bytes": answer["flash_bytes"]["total"],
+        "arena_bytes": answer["ram_bytes"]["arena"],
+        "instructions": answer["cpu_instructions"],
+        "cycles": answer["cpu_time"]["cycles"],
+    }
+
+
+def _verified(model: Path, *options: str) -> Figures:
+    answer = report("verify", model, "--board", ours.BOARD, "--samples", 1, *options)
+    if not answer["passed"]:
+        raise RuntimeError(f"{model.stem} with {options}: {answer['verdict']}")
+    return answer
 
 
 def rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
@@ -67,6 +79,21 @@ def rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
         for one in figures
     ]
     return ["network", *COLUMNS], table
+
+
+def band_rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
+    """Return the table of bands: the arena without them, the least with them, and the cost."""
+    table = [
+        [
+            one["name"],
+            f"{one['after']['arena_bytes']:,}",
+            f"{one['bands']['arena_bytes']:,}",
+            f"{one['bands']['instructions'] / one['after']['instructions']:.3f}",
+        ]
+        for one in figures
+        if "bands" in one
+    ]
+    return ["network", "arena B", "least with bands, B", "instructions, ratio"], table
 
 
 def _cell(before: int | None, after: int | None) -> str:

@@ -194,6 +194,10 @@ with {FIRMWARE_NPU}, in cycles of the NPU model and bytes of that firmware. Outp
 
 {measured_apart(results, "optimizer")}{table(*optimizer.rows(results.get("optimizer", [])))}
 
+With `--stream always`, [bands of rows](../docs/streaming.md) on the Cortex-M55 alone:
+
+{table(*optimizer.band_rows(results.get("optimizer", [])))}
+
 {optimizer.PUBLISHED}
 
 {npu_model_section(results)}"""

@@ -10,3 +10,11 @@ def test_a_figure_that_changes_has_both_values() -> None:
     assert head[:3] == ["network", "multiplications", "weights B"]
     assert row[:4] == ["vww", "100", "100 to 14 (-86%)", "100"]
     assert row[head.index("NPU: cycles")] == "-"
+
+
+def test_bands_stand_beside_whole_tensors() -> None:
+    after = {"arena_bytes": 55_296, "instructions": 1_000}
+    bands = {"arena_bytes": 33_216, "instructions": 1_075}
+    figures = [{"name": "vww", "after": after, "bands": bands}, {"name": "old", "after": after}]
+    _, rows = optimizer.band_rows(figures)
+    assert rows == [["vww", "55,296", "33,216", "1.075"]]

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from ethosgen import flow
-from ethosgen.flow import sram_limit
+from ethosgen.flow import create_project, sram_limit
 from ethosgen.flow.costs import sram_bytes
 from ethosgen.project import open_project
 from ethosgen.values.errors import CapacityError
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.recipe import Recipe
-from ethosgen.values.schedule import USUAL_SCHEDULE
+from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule, Streaming
 from ethosgen.values.watch import Watch
 from tests.support.networks import NetworkBuilder
 from tests.support.small_models import image_net
@@ -125,3 +125,32 @@ def test_what_the_check_moves_to_the_cpu_counts(
     assert len([options for options in asked if options.check]) == 2
     assert choice.larger is not None
     assert choice.larger.cost.sram_bytes <= usual * 3 // 4
+
+
+UNCHECKED = OffloadOptions(check=False)
+
+
+def _wide(folder: Path) -> Path:
+    """Write a network whose second layer needs 32 KiB for whole tensors."""
+    net = NetworkBuilder("wide", seed=6)
+    x = net.conv2d(net.input((1, 32, 32, 2)), 16)
+    y = net.conv2d(net.depthwise(x), 4, (3, 3), (2, 2))
+    path = folder / "wide.tflite"
+    path.write_bytes(net.build(net.max_pool(y, (2, 2), (2, 2))))
+    return path
+
+
+def test_a_board_without_room_for_whole_tensors_gets_bands(tmp_path: Path) -> None:
+    asked = Recipe((_wide(tmp_path),), "microbit", "none", options=UNCHECKED)
+    written = create_project(asked, directory=tmp_path / "project", watch=Watch())
+    assert written.programs[0].arena_bytes <= 12 << 10
+    again = create_project(asked, directory=tmp_path / "project", watch=Watch())
+    assert not again.files
+
+
+def test_bands_may_be_turned_off(tmp_path: Path) -> None:
+    asked = Recipe((_wide(tmp_path),), "microbit", "none", options=UNCHECKED)
+    off = replace(asked.options, schedule=Schedule(stream=Streaming.OFF))
+    with pytest.raises(CapacityError, match=r"'wide' does not fit board 'microbit'"):
+        create_project(replace(asked, options=off), directory=tmp_path / "project", watch=Watch())
+    assert not (tmp_path / "project").exists()

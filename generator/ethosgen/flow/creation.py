@@ -22,6 +22,7 @@ from ethosgen.flow.planning import (
 from ethosgen.flow.reserve import stored_scratches
 from ethosgen.flow.sram_limit import fit_together
 from ethosgen.platforms import LIBRARY_ONLY, find_platform, names_of
+from ethosgen.project import arena_room
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.configurations import SramChoice
 from ethosgen.values.errors import InputError
@@ -31,6 +32,7 @@ from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.program import Program
 from ethosgen.values.recipe import Recipe
+from ethosgen.values.schedule import Schedule
 from ethosgen.values.security import Security
 from ethosgen.values.watch import Watch
 
@@ -97,7 +99,7 @@ def create_project(
     ]
     choices: list[SramChoice] = []
     if recipe.sram_limit is None:
-        programs = [place.compiled(watch) for place in places]
+        programs = _compiled(places, watch)
     else:
         programs, choices = fit_together(recipe.sram_limit, places, watch)
     with watch.phase("render", f"writing the project to {folder}"):
@@ -113,6 +115,18 @@ def create_project(
         )
         files = write(project, folder)
     return Written(folder, files, tuple(programs), tuple(choices))
+
+
+def _compiled(places: Sequence[Place], watch: Watch) -> list[Program]:
+    """Compile networks as their options say; by bands of rows where the board has no room else."""
+    programs = [place.compiled(watch) for place in places]
+    room = arena_room(programs, places[0].board, places[0].mode)
+    for number, place in enumerate(places):
+        schedule = place.settings.options.schedule
+        is_free = place.accelerator is None and schedule == Schedule()
+        if is_free and programs[number].arena_bytes > room > 0:
+            programs[number] = place.scheduled(replace(schedule, arena_bytes=room)).compiled(watch)
+    return programs
 
 
 def _options_of(recipe: Recipe) -> OffloadOptions:

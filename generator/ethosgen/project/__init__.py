@@ -7,6 +7,7 @@ application: generated once, then the user's.
 
 from ethosgen.project.capacity import (
     SHARED_PARTS,
+    arena_room,
     check_capacity,
     link_remedy,
     part_capacities,
@@ -27,6 +28,7 @@ __all__ = [
     "PlatformFiles",
     "Project",
     "ProjectInfo",
+    "arena_room",
     "check_capacity",
     "check_names",
     "code_text",

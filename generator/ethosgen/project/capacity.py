@@ -82,6 +82,26 @@ def check_capacity(programs: Sequence[Program], board: Board, memory_mode: str) 
     )
 
 
+APPLICATION_BYTES = 4 << 10
+"""More than the stack and the data of our applications; the linker knows better."""
+
+
+def arena_room(programs: Sequence[Program], board: Board, memory_mode: str) -> int:
+    """Return the bytes that the board leaves for the networks' arena, beside their other parts.
+
+    An application's stack and data get APPLICATION_BYTES of the same memory.
+    """
+    sizes = {program.name: part_sizes(program, board) for program in programs}
+    rooms = []
+    for way in ways(board):
+        for memory, parts in _by_memory(sizes, placement(board, way, memory_mode)).items():
+            if "arena" in parts:
+                others = [part for part in parts if part != "arena"]
+                have = capacity_bytes(board, way, memory) - APPLICATION_BYTES
+                rooms.append(have - _need(sizes, others))
+    return max(min(rooms, default=0), 0)
+
+
 def link_remedy(info: ProjectInfo, way: str, overflows: Mapping[str, int]) -> str:
     """Return the remedy if memories overflow by the given numbers of bytes.
 

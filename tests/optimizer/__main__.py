@@ -1,8 +1,9 @@
-"""Optimizes random networks and compares both versions: python -m tests.optimizer [COUNT] [START].
+"""Optimizes random networks and compares both versions: python -m tests.optimizer [COUNT] [SEED].
 
 Exits with status 1 if an output differs, or an oracle refuses a changed network.
 """
 
+import argparse
 import random
 import sys
 from collections import Counter
@@ -15,9 +16,13 @@ console = Console(highlight=False, soft_wrap=True, markup=False)
 
 
 def main() -> None:
-    """Run COUNT networks from seed START, by default 1,000 from a seed that is drawn."""
-    count, start = (int(word) for word in [*sys.argv[1:], *("1000", "-1")[len(sys.argv) - 1 :]])
-    first = random.randrange(1 << 30) if start < 0 else start
+    """Run networks, by default 1,000 from a seed that is drawn."""
+    parser = argparse.ArgumentParser(prog="python -m tests.optimizer")
+    parser.add_argument("count", nargs="?", type=int, default=1000, help="number of networks")
+    parser.add_argument("seed", nargs="?", type=int, help="seed of the first [default: drawn]")
+    given = parser.parse_args()
+    count = given.count
+    first = random.randrange(1 << 30) if given.seed is None else given.seed
     console.print(f"{count} networks from seed {first}")
     counts: Counter[str] = Counter()
     for seed in range(first, first + count):

@@ -3,6 +3,15 @@
 from ethosgen.optimizer.dead.channels import DEAD_CHANNELS
 from ethosgen.optimizer.dead.duplicates import EQUAL_CHANNELS
 from ethosgen.optimizer.dead.operators import IDLE_OPERATORS, UNREAD_OPERATORS
+from ethosgen.optimizer.graph.expressions import COMMON_SUBEXPRESSIONS
+from ethosgen.optimizer.graph.moves import MERGED_MOVES
 from ethosgen.optimizer.rewrites import Rewrite
 
-REWRITES: list[Rewrite] = [UNREAD_OPERATORS, DEAD_CHANNELS, IDLE_OPERATORS, EQUAL_CHANNELS]
+REWRITES: list[Rewrite] = [
+    UNREAD_OPERATORS,
+    MERGED_MOVES,
+    COMMON_SUBEXPRESSIONS,
+    DEAD_CHANNELS,
+    IDLE_OPERATORS,
+    EQUAL_CHANNELS,
+]

@@ -34,7 +34,7 @@ def remove_idle(network: Network) -> Rewritten | None:
         while (found := _first_idle(graph)) is not None:
             operator, kept, gone = found
             counts[operator.code] = counts.get(operator.code, 0) + 1
-            graphs[number] = graph = _without(graph, operator, kept, gone)
+            graphs[number] = graph = moved_reads(graph, operator, kept, gone)
     changes = tuple(
         Change(IDLE, f"idle {code}", "removed", count) for code, count in counts.items()
     )
@@ -92,7 +92,9 @@ def _is_idle(site: BoundedSite, source: int) -> bool:
     return True
 
 
-def _without(graph: Graph, operator: Operator, kept: int, gone: int) -> Graph:
+def moved_reads(graph: Graph, operator: Operator, kept: int, gone: int) -> Graph:
+    """Return a graph without an operator, in which one tensor stands for another."""
+
     def moved(indices: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(kept if index == gone else index for index in indices)
 
@@ -110,7 +112,7 @@ def remove_unread(network: Network) -> Rewritten | None:
     for number, graph in enumerate(network.graphs):
         read, left = set(graph.outputs), list[Operator]()
         for operator in reversed(graph.operators):
-            if _is_pure(operator, graph) and not read & {*operator.outputs}:
+            if is_pure(operator, graph) and not read & {*operator.outputs}:
                 continue
             left.insert(0, operator)
             read |= {*operator.inputs}
@@ -123,7 +125,7 @@ def remove_unread(network: Network) -> Rewritten | None:
     return Rewritten(with_graphs(network, graphs), (change,))
 
 
-def _is_pure(operator: Operator, graph: Graph) -> bool:
+def is_pure(operator: Operator, graph: Graph) -> bool:
     """Return whether an operator has no effect but its outputs, and never fails."""
     used = (i for i in (*operator.inputs, *operator.outputs) if i != ABSENT)
     is_known = operator.code in TRANSFERS or operator.code in CARRIERS

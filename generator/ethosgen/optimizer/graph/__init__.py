@@ -1,0 +1,1 @@
+"""Rewrites of a graph's shape: what is computed twice, and moves behind moves."""

@@ -1,0 +1,63 @@
+"""The rewrite that shares what is computed twice."""
+
+from collections.abc import Hashable
+
+from ethosgen.optimizer.dead.operators import is_pure, moved_reads
+from ethosgen.optimizer.rewrites import Rewrite, Rewritten
+from ethosgen.values.editing import with_graphs
+from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
+from ethosgen.values.optimization import Change
+
+NAME = "common-subexpressions"
+
+
+def share(network: Network) -> Rewritten | None:
+    """Let readers of an operator that computes what an earlier one does read the earlier one's."""
+    graphs, count = {}, 0
+    for number, original in enumerate(network.graphs):
+        graph = original
+        while (twins := _first_twins(graph)) is not None:
+            graphs[number] = graph = moved_reads(graph, *twins)
+            count += 1
+    if not count:
+        return None
+    change = Change(NAME, "repeated operator", "shared", count)
+    return Rewritten(with_graphs(network, graphs), (change,))
+
+
+def _first_twins(graph: Graph) -> tuple[Operator, int, int] | None:
+    """Return an operator that repeats another, the other's output, and its own."""
+    known: dict[Hashable, int] = {}
+    for operator in graph.operators:
+        if len(operator.outputs) != 1 or not is_pure(operator, graph):
+            continue
+        (output,) = operator.outputs
+        first = known.setdefault(_key(operator, graph), output)
+        if first != output and output not in graph.outputs:
+            return operator, first, output
+    return None
+
+
+def _key(operator: Operator, graph: Graph) -> Hashable:
+    reads = tuple(_read(graph, index) for index in operator.inputs)
+    options = tuple(sorted((name, repr(value)) for name, value in operator.options.items()))
+    return operator.code, reads, options, _kind(graph.tensors[operator.outputs[0]])
+
+
+def _read(graph: Graph, index: int) -> Hashable:
+    """Return what identifies an input: equal constants are one."""
+    if index == ABSENT or graph.tensors[index].data is None:
+        return index
+    return *_kind(graph.tensors[index]), graph.tensors[index].data
+
+
+def _kind(tensor: Tensor) -> tuple[Hashable, ...]:
+    return tensor.dtype, tensor.shape, repr(tensor.quantization)
+
+
+COMMON_SUBEXPRESSIONS = Rewrite(
+    NAME,
+    "an earlier operator has the same code, options, inputs and constants, and an output of the "
+    "same type, shape and quantization; neither has another effect",
+    share,
+)

@@ -5,6 +5,9 @@
  */
 #include "ethosgen_requantize.h"
 
+/* ISO C demands strings of 4095 characters only; what compiles this assembly takes more. */
+#pragma GCC diagnostic ignored "-Woverlength-strings"
+
 #if ETHOSGEN_MVE
 /* The products of a vector, whose first 16 weights are there, and the first of the next: 64 bytes. */
 #define PRODUCTS                    \

@@ -35,7 +35,7 @@ SCHEDULE = {"strategy", "arena_limit", "stream"}
 READING = {"shapes", "input_layout"}
 FOR_TERMINALS_AND_FILES = {
     *("as_json", "as_csv", "tables", "wide", "junit_path", "output_path", "plot"),
-    *("dry_run", "schema"),
+    *("dry_run", "schema", "no_cache"),
     *("with_ci", "ci_ethosgen", "trace", "no_times", "dumps"),
 }
 """The values have what these print or write."""

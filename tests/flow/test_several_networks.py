@@ -11,7 +11,7 @@ from ethosgen.board import load_board
 from ethosgen.commands.junit_suites import make_suites
 from ethosgen.project import Project, open_project, render, write
 from ethosgen.project.clashes import check_names, check_symbols
-from ethosgen.values.errors import CapacityError, InputError
+from ethosgen.values.errors import CapacityError, InputError, UnsupportedError
 from ethosgen.values.outcome import OutputComparison
 from ethosgen.values.plan import IoStyle, PlanSummary
 from ethosgen.values.program import Program, Variable
@@ -19,6 +19,7 @@ from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests.support.needs import needs_qemu, needs_zephyr
+from tests.support.networks import NetworkBuilder
 from tests.support.programs import SCRATCH_BYTES, make_cpu_program, make_program, with_weights
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net, recurrent_net, two_inputs
@@ -278,3 +279,14 @@ def test_two_networks_with_buffers_of_their_own(tmp_path: Path) -> None:
         watch=Watch(),
     )
     assert isinstance(report, FirmwareReport) and report.passed
+
+
+def test_more_ports_than_a_firmware_numbers_are_refused(tmp_path: Path) -> None:
+    net = NetworkBuilder("many", seed=2)
+    path = tmp_path / "many.tflite"
+    path.write_bytes(net.build(*(net.logistic(net.input((1, 4))) for _ in range(256))))
+    with pytest.raises(UnsupportedError, match=r"would have 256 inputs, and numbers at most 255"):
+        flow.create_project(
+            recipe(path, npu="none", check=False), directory=tmp_path / "project", watch=Watch()
+        )
+    assert not (tmp_path / "project").exists()

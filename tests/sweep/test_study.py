@@ -64,7 +64,7 @@ def test_labelled_data_have_the_options_of_accuracy(tmp_path: Path) -> None:
     elsewhere = {"network", "data", "board", "npu", "reading", "results", "tables", "processes"}
     offloading = {"cpu_ops", "offload", "trust_compiler", "check", "oracle", "steps"}
     offloading |= {"strategy", "arena_limit", "stream", "allow_fallback", "optimize"}
-    not_of_data = elsewhere | offloading | {"shapes", "input_layout", "as_json", "tops"}
+    not_of_data = elsewhere | offloading | {"shapes", "input_layout", "no_cache", "as_json", "tops"}
     assert options - not_of_data - set(DataTable.model_fields) == set()
 
 

@@ -33,7 +33,7 @@ def optimized_for(
         if optimized is None:
             return None
         changed = optimized.network
-        was, now = (_cycles(each, planner, cpu) for each in (network, changed))
+        was, now = _cycles(network, planner, cpu), _cycles(changed, planner, cpu)
         doubt = _dearer(was, now) or _too_little(optimized, network, was, now)
         if options.check and not doubt:
             wrong = difference(network, changed, options.oracle)

@@ -4,10 +4,15 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from ethosgen.values.errors import InputError
+from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.program import Program
 
 _TAKEN = frozenset(("board", "console", "ethosgen", "frames", "main", "server", "startup"))
 """Prefixes of the application's own functions; a network of that name would redefine them."""
+
+
+MOST_PORTS = 255
+"""Limit on the inputs and on the outputs of all networks in a firmware: its counts are bytes."""
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -28,6 +33,17 @@ def check_names(names: Sequence[str]) -> None:
             raise InputError(
                 f"two networks are called {both}; "
                 f"pass a name for each, in their order: {_example(names)}"
+            )
+
+
+def check_ports(programs: Sequence[Program]) -> None:
+    """Refuse more inputs or outputs than an application can number, by an UnsupportedError."""
+    for what in ("inputs", "outputs"):
+        count = sum(len(getattr(program, what)) for program in programs)
+        if count > MOST_PORTS:
+            raise UnsupportedError(
+                f"the firmware would have {count} {what}, and numbers at most {MOST_PORTS}; join "
+                "some of them, or divide the networks among several projects"
             )
 
 

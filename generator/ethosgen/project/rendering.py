@@ -13,7 +13,7 @@ from ethosgen.frontend import source_of, suffix_of
 from ethosgen.platforms import DEFAULT_PLATFORM, LIBRARY_ONLY, find_platform
 from ethosgen.project.capacity import check_capacity
 from ethosgen.project.ci import CI_FILES, ci_facts, ci_wheel
-from ethosgen.project.clashes import check_names, check_symbols
+from ethosgen.project.clashes import check_names, check_ports, check_symbols
 from ethosgen.project.devices import device_facts, device_files, require_devices
 from ethosgen.project.layout import (
     APPLICATION,
@@ -136,6 +136,7 @@ def _checked_layout(
     if find_platform(platform).is_built and platform not in board.platforms:
         raise InputError(_missing_platform(board, platform))
     check_names([program.name for program in programs])
+    check_ports(programs)
     return layout
 
 

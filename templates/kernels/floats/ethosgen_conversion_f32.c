@@ -10,6 +10,13 @@
 enum { SCALE, RECIPROCAL, LOW, HIGH };
 
 #if ETHOSGEN_MVE_F
+/* Clang has no name for the predicate, and keeps none over assembly. */
+#ifdef __clang__
+#define P0
+#else
+#define P0 , "p0"
+#endif
+
 /*
  * Helium cannot divide. The product with the rounded reciprocal is off by at most one in its last
  * place; its remainder corrects that, so that the quotient is the rounded one (Markstein's theorem;
@@ -41,7 +48,7 @@ enum { SCALE, RECIPROCAL, LOW, HIGH };
                          [low] "w"(vdupq_n_f32(scale[LOW])),                                   \
                          [scale] "w"(vdupq_n_f32(scale[SCALE])),                               \
                          [reciprocal] "r"(scale[RECIPROCAL]), [zero_point] "r"(zero_point)     \
-                       : "q0", "q1", "p0", "memory");                                          \
+                       : "q0", "q1", "memory" P0);                                            \
     }
 
 #define DEQUANTIZE(name, type, suffix, step)                                                   \

@@ -1,11 +1,12 @@
 """The optimizer's place in the flow: between reading a network and planning it."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ethosgen.backend import compiler_of, is_compiled
 from ethosgen.backend.protocol import CpuSide
 from ethosgen.flow.wrapping import estimate
 from ethosgen.optimizer import Optimized, optimize
+from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.allocation import FREE
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
@@ -16,8 +17,21 @@ from ethosgen.verdict.equality import difference
 from ethosgen.verdict.planner import Planner
 
 
+@dataclass(frozen=True)
+class Costing:
+    """What an estimate of a plan needs: the CPU's side, and the cycles that start a partition."""
+
+    cpu: CpuSide
+    start: int
+
+    @classmethod
+    def of(cls, cpu: CpuSide, accelerator: Accelerator | None) -> "Costing":
+        """Return it for an NPU, or for none."""
+        return cls(cpu, compiler_of(accelerator).start_cycles if accelerator else 0)
+
+
 def optimized_for(
-    network: Network, options: OffloadOptions, planner: Planner, cpu: CpuSide, watch: Watch
+    network: Network, options: OffloadOptions, planner: Planner, costing: Costing, watch: Watch
 ) -> Optimized | None:
     """Return what the optimizer found, None if it found nothing, or was not asked.
 
@@ -33,7 +47,7 @@ def optimized_for(
         if optimized is None:
             return None
         changed = optimized.network
-        was, now = _cycles(network, planner, cpu), _cycles(changed, planner, cpu)
+        was, now = _cycles(network, planner, costing), _cycles(changed, planner, costing)
         doubt = _dearer(was, now) or _too_little(optimized, network, was, now)
         if options.check and not doubt:
             wrong = difference(network, changed, options.oracle)
@@ -71,11 +85,9 @@ def _too_little(optimized: Optimized, network: Network, was: Cycles, now: Cycles
     return "it would save less than 1 % of the cycles and of the weights"
 
 
-def _cycles(network: Network, planner: Planner, cpu: CpuSide) -> Cycles:
+def _cycles(network: Network, planner: Planner, costing: Costing) -> Cycles:
     """Estimate an inference, without the check's corrections."""
     try:
-        plan = planner.plan(network, FREE)
-        start = compiler_of(plan.accelerator).start_cycles if plan.accelerator else 0
-        return estimate(plan, cpu, start)
+        return estimate(planner.plan(network, FREE), costing.cpu, costing.start)
     except UnsupportedError:
         return None

@@ -17,7 +17,7 @@ from ethosgen.backend import (
 )
 from ethosgen.backend.protocol import BoardMemories, DivisionTask, Wrapped
 from ethosgen.flow.choice import faster_plan
-from ethosgen.flow.optimizing import optimized_for
+from ethosgen.flow.optimizing import Costing, optimized_for
 from ethosgen.flow.wrapping import UserAccelerators, estimate, offered_by
 from ethosgen.oracle.answers import Answer
 from ethosgen.samples.drawing import random_samples
@@ -159,7 +159,8 @@ def make_plan(
     The plan is of the optimized network. `ask` runs the oracle on the original for the check.
     """
     planner, options = settings.planner(), settings.options
-    optimized = optimized_for(network, options, planner, planner.accelerators.cpu, watch)
+    costing = Costing.of(planner.accelerators.cpu, settings.accelerator)
+    optimized = optimized_for(network, options, planner, costing, watch)
     planned = optimized.network if optimized else network
 
     def ask_original(

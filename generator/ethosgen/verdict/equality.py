@@ -49,8 +49,8 @@ def _asked(network: Network, samples: Sequence[Arrays], oracle: str | None) -> A
 
 def samples_for(network: Network) -> list[Arrays]:
     """Return the samples: random ones, and those at the ends of the first operators' sums."""
-    drawn = draw_samples(network, default_samples(network, SAMPLES, MOST_WORK), SEED)
     driven = _driven(network)
+    drawn = draw_samples(network, default_samples(network, SAMPLES, MOST_WORK), SEED)
     room = default_samples(network, SAMPLES + len(driven), MOST_WORK) - len(drawn)
     return [*drawn, *driven[: max(room, 0)]]
 

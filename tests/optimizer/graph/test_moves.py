@@ -3,6 +3,7 @@
 import pytest
 
 from tests.optimizer.dead.test_operators import codes_after
+from tests.support.control_networks import accumulator
 from tests.support.networks import NetworkBuilder
 
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
@@ -60,3 +61,9 @@ def test_what_is_no_pair_stays(case: str) -> None:
     z = net.transpose(y, LAST)
     outputs = [z] if case == "the output" else [net.tanh(z)]
     assert codes_after(net, *outputs).count("TRANSPOSE") == (1 if case == "the output" else 2)
+
+
+def test_operators_without_outputs_are_passed_by() -> None:
+    net = NetworkBuilder(seed=3)
+    kept = codes_after(net, *accumulator(net))
+    assert {"CALL_ONCE", "ASSIGN_VARIABLE"} <= {*kept}

@@ -94,7 +94,7 @@ def _integers(edit: GraphEdit, operator: Operator, values: Sequence[int]) -> int
 def _first_idle(graph: Graph) -> Operator | None:
     """Return a move whose output is its input, element by element."""
     for operator in graph.operators:
-        if operator.outputs[0] in graph.outputs or not _is_move(operator, graph):
+        if not _is_move(operator, graph) or operator.outputs[0] in graph.outputs:
             continue
         source, target = graph.tensors[operator.inputs[0]], graph.tensors[operator.outputs[0]]
         if source.shape != target.shape:

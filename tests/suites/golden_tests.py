@@ -97,7 +97,7 @@ def run_test(test: GoldenTest, on: str) -> GoldenResult:
             {} if outputs is None else _fitted(network.outputs, outputs)
             for _, outputs in test.samples
         ]
-        outputs, on_npu = _run(test, network, samples, on)
+        outputs, on_npu = run_samples(network, samples, on)
     except EthosgenError as error:
         return GoldenResult(test.group, test.name, on, REFUSED, str(error))
     pairs = [
@@ -124,30 +124,33 @@ def run_test(test: GoldenTest, on: str) -> GoldenResult:
     return replace(result, end=DIFFERENT, why=why, like_oracle=compared.mismatches == 0)
 
 
-def _run(
-    test: GoldenTest, network: Network, samples: Sequence[Arrays], on: str
+def run_samples(
+    network: Network, samples: Sequence[Arrays], on: str
 ) -> tuple[Sequence[Arrays], int]:
     """Return the outputs, and how many operators the NPU ran.
 
     On this machine without the check of the plan: what the suite compares is Vela's own work.
     """
     if on == QEMU:
-        return _run_firmware(test.source, network, samples), 0
+        return run_firmware(network, samples)
     plan = plan_for(network, None if on == CPU else on)
     on_npu = sum(len(partition.operators) for partition in plan.partitions)
     return simulate_samples(plan, samples, Watch()), on_npu
 
 
-def _run_firmware(source: Source, network: Network, samples: Sequence[Arrays]) -> list[Arrays]:
+def run_firmware(network: Network, samples: Sequence[Arrays]) -> tuple[list[Arrays], int]:
+    """Return the outputs of a network's firmware on QEMU, and how many operators the NPU ran."""
+    assert network.source is not None
     with TemporaryDirectory() as folder:
-        path = Path(folder) / source.name
-        path.write_bytes(source.data)
+        path = Path(folder) / network.source.name
+        path.write_bytes(network.source.data)
         stacked = {
             tensor.name: np.stack([sample[tensor.name] for sample in samples])
             for tensor in network.inputs
         }
-        run = ethosgen.verify(path, board=BOARD, inputs=stacked)
-    return [{name: batch[i] for name, batch in run.outputs.items()} for i in range(len(samples))]
+        run = ethosgen.verify(path, board=BOARD, inputs=stacked or None)
+    outputs = [{name: batch[i] for name, batch in run.outputs.items()} for i in range(len(samples))]
+    return outputs, run.report.plan.npu_operators
 
 
 def _fitted(tensors: Sequence[Tensor], arrays: Sequence[Array]) -> Arrays:

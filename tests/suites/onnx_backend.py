@@ -1,9 +1,9 @@
 """ethosgen as a backend of ONNX's own tests (onnx.backend.test).
 
-A network runs on the CPU's code on this machine, or partly on an NPU's model. What ethosgen refuses
-is skipped with its sentence. A network that ethosgen refuses because it computes what must be
-constant, such as a scale or a shape, runs with all inputs but the first as constants: the suite
-makes an input of everything.
+A network runs on the CPU's code on this machine, or partly on an NPU's model, or as firmware on
+QEMU. What ethosgen refuses is skipped with its sentence. A network that ethosgen refuses because it
+computes what must be constant, such as a scale or a shape, runs with all inputs but the first as
+constants: the suite makes an input of everything.
 """
 
 import unittest
@@ -19,11 +19,8 @@ from ethosgen.frontend import read_source
 from ethosgen.frontend.onnx import FORMAT
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.network import Network
-from ethosgen.values.plan import Plan
 from ethosgen.values.source import Source
-from ethosgen.values.watch import Watch
-from ethosgen.verdict.execution import simulate_samples
-from tests.support.trials import plan_for
+from tests.suites.golden_tests import CPU, run_samples
 
 Array = np.ndarray[Any, Any]
 
@@ -31,9 +28,9 @@ Array = np.ndarray[Any, Any]
 class PreparedNetwork(BackendRep):  # type: ignore[misc]  # onnx's base has no types
     """A network that runs on the suite's inputs."""
 
-    def __init__(self, model: Any, npu: str | None) -> None:
-        self.model, self.npu = model, npu
-        self.plan: Plan | None = None
+    def __init__(self, model: Any, on: str) -> None:
+        self.model, self.on = model, on
+        self.on_npu = 0
         self.is_bound = False
 
     def run(self, inputs: Sequence[Any], **_options: Any) -> tuple[Any, ...]:
@@ -52,22 +49,21 @@ class PreparedNetwork(BackendRep):  # type: ignore[misc]  # onnx's base has no t
 
     def _run(self, model: Any, inputs: Sequence[Any]) -> tuple[Any, ...]:
         network = read_model(model)
-        self.plan = plan_for(network, self.npu)
         sample = {tensor.name: array for tensor, array in zip(network.inputs, inputs, strict=True)}
-        (outputs,) = simulate_samples(self.plan, [sample], Watch())
+        (outputs,), self.on_npu = run_samples(network, [sample], self.on)
         return tuple(outputs[tensor.name] for tensor in network.outputs)
 
 
 class EthosgenBackend(Backend):  # type: ignore[misc]  # onnx's base has no types
-    """ethosgen on the CPU, or with the NPU that is set; `prepared` is the last test's network."""
+    """ethosgen, on what is set; `prepared` is the last test's network."""
 
-    npu: str | None = None
+    on = CPU
     prepared: PreparedNetwork | None = None
 
     @classmethod
     def prepare(cls, model: Any, _device: str = "CPU", **_options: Any) -> PreparedNetwork:
         """Return a network that runs."""
-        EthosgenBackend.prepared = PreparedNetwork(model, cls.npu)
+        EthosgenBackend.prepared = PreparedNetwork(model, cls.on)
         return EthosgenBackend.prepared
 
     @classmethod

@@ -9,13 +9,14 @@ import re
 import sys
 import unittest
 import warnings
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import onnx
 from onnx.backend.test import BackendTest
 
-from tests.suites.golden_tests import CPU, DIED, DIFFERENT, PASSED, REFUSED, GoldenResult, place_of
+from tests.suites.golden_tests import DIED, DIFFERENT, PASSED, REFUSED, GoldenResult, place_of
 from tests.suites.onnx_backend import EthosgenBackend
 from tests.suites.running import GoldenSuite, run_main
 
@@ -48,17 +49,17 @@ def names() -> list[str]:
 
 def run_node(name: str, on: str) -> GoldenResult:
     """Run one of the suite's tests in this process."""
-    EthosgenBackend.npu = None if on == CPU else on
+    EthosgenBackend.on = on
     ended = _Ended()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         _cases()[name].run(ended)
     prepared = EthosgenBackend.prepared
-    plan = prepared.plan if prepared else None
-    on_npu = sum(len(part.operators) for part in plan.partitions) if plan else 0
     group, _, short = name.partition("/")
-    bound = bool(prepared and prepared.is_bound)
-    return GoldenResult(group, short, on, ended.end, ended.why, on_npu=on_npu, is_bound=bound)
+    result = GoldenResult(group, short, on, ended.end, ended.why)
+    if prepared is None:
+        return result
+    return replace(result, on_npu=prepared.on_npu, is_bound=prepared.is_bound)
 
 
 class _Ended(unittest.TestResult):

@@ -3,6 +3,7 @@
 import argparse
 import datetime
 import fnmatch
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -26,6 +27,7 @@ from tests.suites.page import RECORDS, Group, Record, write_record
 from tests.support.pages import add_line, load_lines
 
 UNKNOWN = "not explained yet"
+_SEED = 30
 _TITLES = {CPU: "the CPU's code", QEMU: "a part as firmware, on QEMU"}
 
 
@@ -64,6 +66,8 @@ def run_main(suite: GoldenSuite) -> int:
     parser = argparse.ArgumentParser(prog=f"python -m tests.suites.{suite.name}")
     parser.add_argument("--on", nargs="+", default=SETTINGS)
     parser.add_argument("--only", nargs="+", default=["*"], help="patterns of names")
+    parser.add_argument("--passed", type=Path, help="only tests that passed on the CPU, by a log")
+    parser.add_argument("--part", type=int, default=1, help="draw one in so many tests")
     parser.add_argument("--log", type=Path, help="a file with a line of JSON for each result")
     parser.add_argument("--record", type=Path, nargs="+", help="write the record from such files")
     asked = parser.parse_args()
@@ -71,17 +75,28 @@ def run_main(suite: GoldenSuite) -> int:
         write_record(RECORDS / f"{suite.name}.json", record(suite, _latest(asked.record)))
         return 0
     aot.load()  # once, for all forks
-    names = [
-        name
-        for name in suite.collect()
-        if any(fnmatch.fnmatch(name, pattern) for pattern in asked.only)
-    ]
+    names = _chosen(suite, asked)
     is_clean = True
     for on in asked.on:
         results = [_run(suite, name, on, asked.log) for name in names]
         _tell(suite, on, results)
         is_clean &= all(result.end in (PASSED, REFUSED) for result in results)
     return int(not is_clean)
+
+
+def _chosen(suite: GoldenSuite, asked: argparse.Namespace) -> list[str]:
+    """Return the names of the tests that the command line asks for, in their order."""
+    names = [
+        name
+        for name in suite.collect()
+        if any(fnmatch.fnmatch(name, pattern) for pattern in asked.only)
+    ]
+    if asked.passed:
+        ended = (GoldenResult(**line) for line in load_lines(asked.passed))
+        passed = {f"{r.group}/{r.name}" for r in ended if (r.on, r.end) == (CPU, PASSED)}
+        names = [name for name in names if name in passed]
+    drawn = set(random.Random(_SEED).sample(names, -(-len(names) // asked.part)))
+    return [name for name in names if name in drawn]
 
 
 def _latest(logs: Sequence[Path]) -> list[GoldenResult]:

@@ -10,38 +10,26 @@ Each test runs in a fork, so that one that dies or hangs says so and the next on
 import json
 import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-import ethosgen
 from ethosgen import frontend
 from ethosgen.values.errors import EthosgenError, InternalError
 from ethosgen.values.network import Network
-from ethosgen.values.outcome import Arrays
-from ethosgen.values.watch import Watch
-from ethosgen.verdict.execution import simulate_samples
+from tests.suites.golden_tests import LIMIT_S, run_samples
 from tests.support.forks import run_fork
-from tests.support.trials import plan_for
-
-CPU, QEMU = "cpu", "qemu"
-BOARD = "corstone300"
-LIMIT_S = 300.0
 
 Array = np.ndarray[Any, Any]
 
 
 def answer(description: Path, on: str) -> dict[str, Any]:
-    """Run one test; return the result, a message, and the number of operators on the NPU.
-
-    `on` is CPU or an NPU's name. Without the check: what the suite compares is Vela's own work.
-    """
+    """Run one test; return the result, a message, and the number of operators on the NPU."""
     test = json.loads(description.read_text())
     try:
         network = frontend.read(description.with_name(test["tosa_file"]))
         sample = _sample(network, test, description.parent)
-        outputs, on_npu = _run(network, sample, on)
+        (outputs,), on_npu = run_samples(network, [sample], on)
     except InternalError as error:
         return {"result": "other", "message": str(error)}
     except EthosgenError as error:
@@ -51,26 +39,6 @@ def answer(description: Path, on: str) -> dict[str, Any]:
         kind = "float16" if tensor.is_half else array.dtype
         np.save(description.with_name(file), array.astype(kind))
     return {"result": "valid", "on_npu": on_npu}
-
-
-def _run(network: Network, sample: Arrays, on: str) -> tuple[Arrays, int]:
-    """Return the outputs, and the number of operators on the NPU."""
-    if on == QEMU:
-        return _run_firmware(network, sample)
-    plan = plan_for(network, None if on == CPU else on)
-    (outputs,) = simulate_samples(plan, [sample], Watch())
-    return outputs, sum(len(partition.operators) for partition in plan.partitions)
-
-
-def _run_firmware(network: Network, sample: Arrays) -> tuple[Arrays, int]:
-    assert network.source is not None
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / network.source.name
-        path.write_bytes(network.source.data)
-        stacked = {name: array[np.newaxis] for name, array in sample.items()}
-        run = ethosgen.verify(path, board=BOARD, inputs=stacked or None)
-    outputs = {name: batch[0] for name, batch in run.outputs.items()}
-    return outputs, run.report.plan.npu_operators
 
 
 def _sample(network: Network, test: dict[str, Any], folder: Path) -> dict[str, Array]:

@@ -63,6 +63,12 @@ def _whole_pool(net: NetworkBuilder) -> int:
     return net.average_pool(x, (256, 256))
 
 
+def _padded_pool(net: NetworkBuilder) -> int:
+    x = net.input((1, 9, 9, 4), "int8", 0.05, 0)
+    strides = {"stride_h": 4, "stride_w": 4, "filter_height": 3, "filter_width": 3}
+    return net.apply("MAX_POOL_2D", x, padding="SAME", **strides)
+
+
 def _quotient(net: NetworkBuilder) -> int:
     """Divide by a constant: the NPU model faults where a divisor is 0."""
     x = net.input((1, 4, 4, 4), "int8", 0.05, 0)
@@ -356,6 +362,7 @@ NETWORKS: dict[str, Build] = {
     "div-relu": _clipped_quotient,
     "chained-tables": _chained_tables,
     "transpose-conv-gap": _apart_windows,
+    "max-pool-padding": _padded_pool,
     "int64-copies": _with_constant("REVERSE_V2", "int64", (3, 5, 5), [1], {}, None),
 }
 """Builders by the erratum's name."""
@@ -367,7 +374,7 @@ OTHER_NPU = {
         (
             *("resize-nearest", "div-stored", "comparison-rounding", "order-int16"),
             *("comparison-int32", "chained-tables", "bias-32-bits", "div-relu", "int64-copies"),
-            "transpose-conv-gap",
+            *("transpose-conv-gap", "max-pool-padding"),
         ),
         "ethos-u85-128",
     ),

@@ -1,4 +1,4 @@
-"""Comparisons and divisions that Vela compiles to something else for U85 stay on the CPU there."""
+"""What Vela compiles to something else for U85 stays on the CPU there."""
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ from ethosgen.backend.ethosu.offload import CompileTarget, find_errata, offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.oracle.litert import litert_outputs
+from ethosgen.values.errors import NpuFault
 from ethosgen.values.network import Network
 from tests.support.networks import NetworkBuilder, Spec
 
@@ -158,3 +159,39 @@ def test_windows_that_are_apart_move(
     network = decode_network(net.build(), "apart")
     assert _errata(network) == ({"transpose-conv-gap"} if moves else set())
     assert not _errata(network, "ethos-u55-128")
+
+
+@pytest.mark.parametrize(
+    ("size", "kernel", "strides", "padding", "stays"),
+    [
+        ((9, 9), (3, 3), (4, 4), "SAME", True),
+        ((9, 9), (3, 3), (1, 4), "SAME", True),
+        ((9, 9), (3, 1), (2, 8), "SAME", True),  # only rows have padding, only columns a stride
+        ((9, 9), (3, 3), (3, 3), "SAME", False),
+        ((9, 9), (3, 3), (4, 4), "VALID", False),
+        ((16, 16), (2, 2), (4, 4), "SAME", False),  # no padding
+        ((4, 9), (5, 1), (8, 2), "SAME", False),  # a single row, for which the stride is 1
+    ],
+)
+def test_a_padded_maximum_stays_if_its_stride_is_long(
+    size: tuple[int, int],
+    kernel: tuple[int, int],
+    strides: tuple[int, int],
+    padding: str,
+    stays: bool,
+) -> None:
+    net = NetworkBuilder("maximum")
+    net.max_pool(net.input((1, *size, 4), "int8", 0.05, 0), kernel, strides, padding=padding)
+    network = decode_network(net.build(), "maximum")
+    assert _errata(network) == ({"max-pool-padding"} if stays else set())
+    assert not _errata(network, "ethos-u55-128")
+    plan = offload(network, find_accelerator(NPU))
+    values = np.random.default_rng(1).integers(-128, 128, network.inputs[0].shape).astype(np.int8)
+    sample = {network.inputs[0].name: values}
+    if stays:
+        with pytest.raises(NpuFault, match=r"pooling MAX .* is not modelled"):
+            PartitionRunner(plan)(plan.partitions[0], sample)
+        return
+    (computed,) = PartitionRunner(plan)(plan.partitions[0], sample).values()
+    (wanted,) = litert_outputs(network, [sample])[0].values()
+    assert np.array_equal(computed, wanted)

@@ -174,6 +174,12 @@ def _narrow_shift(net: TosaBuilder) -> int:
     return net.op("LOGICAL_RIGHT_SHIFT", inputs, (1, 4, 4, 8), "int8")
 
 
+def _padded_pool(net: TosaBuilder) -> int:
+    x = net.input((1, 3, 4, 6), "int16")
+    options = {"kernel": (1, 8), "stride": (1, 8), "pad": (0, 0, 7, 5), "nan_mode": "PROPAGATE"}
+    return net.op("MAX_POOL2D", [x], (1, 3, 2, 6), "int16", **options)
+
+
 ERRATA: Mapping[str, Callable[[TosaBuilder], int]] = {
     "tosa-shift-rounds": _shift,
     "tosa-cast-saturates": _cast,
@@ -183,10 +189,12 @@ ERRATA: Mapping[str, Callable[[TosaBuilder], int]] = {
     "tosa-transpose-conv-stride": _single_row,
     "tosa-transpose-conv-padding": _row_of_padding,
     "tosa-shift-signs": _narrow_shift,
+    "tosa-max-pool-padding": _padded_pool,
 }
 FAULTS = {
     "tosa-transpose-conv-padding": r"kernel and padding leave an IFM of \(0, 2, 3\)",
     "tosa-shift-signs": "LSR of a negative operand of less than 32 bits is not modelled",
+    "tosa-max-pool-padding": "pooling MAX of only padding is not modelled",
 }
 """What the NPU model says where it cannot compute what Vela made."""
 NPUS = dict.fromkeys(("tosa-transpose-conv-stride", *FAULTS), U85)

@@ -15,6 +15,18 @@ from ethosgen.backend.ethosu.offload.scale_format import loses_scale
 
 _QUANTIZED = ("int8", "int16")
 
+PADDED_POOL = Erratum(
+    "max-pool-padding",
+    VELA,
+    u85.pools_on_accumulators,
+    "with padding and a stride of more than 3 it makes a maximum of each place within the window, "
+    "on the accumulators of the ones before; some windows are only padding, and no document says "
+    "what their maximum is",
+    "Regor, compiler/scheduler_decompose.cpp, DecomposeMaxPool and DecomposeForStrides, which "
+    "serves convolutions as well; architecture/ethosu85/ethos_u85_register_cs_generator.cpp, "
+    "GenerateAccFormat",
+)
+
 ERRATA: tuple[Erratum, ...] = (
     Erratum(
         "mirror-pad-axes",
@@ -108,6 +120,7 @@ ERRATA: tuple[Erratum, ...] = (
         "Regor, compiler/tflite_graph_optimiser.cpp, RewriteTransposeConvPadding; TFLite, "
         "kernels/padding.h, ComputePaddingWithOffset",
     ),
+    PADDED_POOL,
     Erratum(
         "sum-several-axes",
         VELA,

@@ -5,6 +5,8 @@ them by their scale and rounds twice (comparisons.h, left_shift = 8). Regor take
 instead, but leaves the first rounding where it was, so that it is coarser by 8 bits.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ethosgen.backend.ethosu.offload.errata_conditions import is_u85
@@ -30,6 +32,8 @@ _INPUTS = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 0, "FULLY_CONNECTED": 0, "TRANSPOS
 """The position of a layer's input; a bias comes last."""
 _MOST_PAIRS = 1 << 16
 """Most pairs of values to compare one by one."""
+_MOST_STRIDE = 3
+"""The longest stride of the NPU; Regor makes several operations of a longer one."""
 
 
 def compares_otherwise(site: OperatorSite) -> bool:
@@ -104,6 +108,39 @@ def moves_small_window(site: OperatorSite) -> bool:
     gaps = [stride - size for stride, size in zip(strides, kernel, strict=True)]
     is_same: bool = options.get("padding", "SAME") == "SAME"
     return is_same and any(gap >= _MOVING_GAP for gap in gaps)
+
+
+def pools_on_accumulators(site: OperatorSite) -> bool:
+    """Return whether a padded maximum has a stride of more than 3.
+
+    Regor makes a maximum of each place within the window, on the accumulators of the ones before.
+    Without padding it makes one of each window. A stride has no effect along a single output.
+    """
+    if not is_u85(site) or site.code not in ("MAX_POOL_2D", "TOSA_MAX_POOL2D"):
+        return False
+    sizes = zip(site.output.shape[1:3], _pool_strides(site), strict=True)
+    return any(n > 1 and stride > _MOST_STRIDE for n, stride in sizes) and _pads_pool(site)
+
+
+def _pool_strides(site: OperatorSite) -> tuple[int, int]:
+    options = site.operator.options
+    return tuple(options["stride"]) if "stride" in options else _of_axes(site, "stride_{}", "hw")
+
+
+def _pads_pool(site: OperatorSite) -> bool:
+    options = site.operator.options
+    if "pad" in options:
+        return any(options["pad"])
+    kernel = _of_axes(site, "filter_{}", ("height", "width"))
+    shapes = site.inputs[0].shape[1:3], site.output.shape[1:3]
+    axes = zip(*shapes, kernel, _pool_strides(site), strict=True)
+    return any((after - 1) * stride + size > before for before, after, size, stride in axes)
+
+
+def _of_axes(site: OperatorSite, option: str, names: Sequence[str]) -> tuple[int, int]:
+    """Return an option of both axes, by what its name has for height and for width."""
+    options = site.operator.options
+    return options[option.format(names[0])], options[option.format(names[1])]
 
 
 def copies_int64(site: OperatorSite) -> bool:

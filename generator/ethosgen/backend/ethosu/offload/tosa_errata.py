@@ -7,6 +7,7 @@ errata_table.py.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from ethosgen.backend.ethosu.offload.errata_table import PADDED_POOL
 from ethosgen.backend.ethosu.offload.erratum import VELA, Erratum
 from ethosgen.backend.ethosu.offload.site import OperatorSite
 from ethosgen.oracle import TOSA
@@ -188,4 +189,5 @@ TOSA_ERRATA: tuple[Erratum, ...] = (
         "and emits the signed type; compiler/graphir_optimiser.cpp, where SHR has no bounds",
         (TOSA.name,),
     ),
+    replace(PADDED_POOL, name="tosa-max-pool-padding", against=(TOSA.name,)),
 )

@@ -31,8 +31,8 @@ class OnnxNetwork:
     def __post_init__(self) -> None:
         self.random = np.random.default_rng(self.seed)
 
-    def add_input(self, name: str, *shape: int | str) -> str:
-        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+    def add_input(self, name: str, *shape: int | str, kind: int = TensorProto.FLOAT) -> str:
+        self.inputs.append(helper.make_tensor_value_info(name, kind, shape))
         return name
 
     def add(self, op: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:

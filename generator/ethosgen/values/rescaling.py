@@ -31,7 +31,12 @@ class Multiplier:
 def scale_of(tensor: Tensor) -> float:
     """Return a tensor's only scale; UnsupportedError if it has none or several."""
     quantization = tensor.quantization
-    if quantization is None or len(quantization.scale) != 1:
+    if quantization is None or not quantization.scale:
+        raise UnsupportedError(
+            f"tensor '{tensor.name}' is {tensor.dtype} without a scale, and this operator computes "
+            f"with real values; quantize the network, so that its tensors have scales"
+        )
+    if len(quantization.scale) != 1:
         raise UnsupportedError(f"tensor '{tensor.name}' must have exactly one scale")
     return quantization.scale[0]
 

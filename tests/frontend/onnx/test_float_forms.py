@@ -1,13 +1,18 @@
-"""Operators in float, as sums of others."""
+"""Operators in float and in plain integers, as sums of others."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto
 from onnx.reference import ReferenceEvaluator
 
 from ethosgen import frontend
+from ethosgen.aot import compile_program
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.plan import Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
 from tests.support.onnx_networks import OnnxNetwork
@@ -78,3 +83,71 @@ def test_an_output_shape_decides_the_padding(
     inputs = [net.add_input("x", 1, 2, 4, 5), net.weights(2, 3, 3, 3)]
     options = {"strides": [2, 2], "output_shape": size, "auto_pad": auto_pad}
     check_floats(net, net.add("ConvTranspose", inputs, "y", **options), tmp_path)
+
+
+def _check_integers(net: OnnxNetwork, inputs: dict[str, np.ndarray[Any, Any]], path: Path) -> Plan:
+    """Fail unless a network has the outputs of ONNX's reference; return its plan."""
+    model = net.model(["y"])
+    onnx.save(model, path)
+    plan = plan_for(frontend.read(path), None)
+    (outputs,) = simulate_samples(plan, [inputs], Watch())
+    (wanted,) = ReferenceEvaluator(model).run(None, inputs)
+    assert np.array_equal(outputs["y"], wanted)
+    return plan
+
+
+@pytest.mark.parametrize("kind", ["int32", "int64"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_computed_indices_choose_rows_of_a_table(kind: str, axis: int, tmp_path: Path) -> None:
+    """An embedding: a negative index counts from the end."""
+    net = OnnxNetwork()
+    net.add_input("i", 2, 3, kind=getattr(TensorProto, kind.upper()))
+    net.add("Gather", [net.weights(5, 5), "i"], "y", axis=axis)
+    indices = np.array([[0, 4, -1], [-5, 2, 2]], kind)
+    plan = _check_integers(net, {"i": indices}, tmp_path / "net.onnx")
+    assert plan.network.graph.operators[-1].code == "GATHER"
+
+
+def test_computed_indices_choose_rows_of_a_computed_table(tmp_path: Path) -> None:
+    net = OnnxNetwork()
+    x = net.add("Relu", [net.add_input("x", 4, 3)])
+    net.add_input("i", 2, kind=TensorProto.INT64)
+    net.add("Gather", [x, "i"], "y")
+    table = np.arange(-6, 6, dtype=np.float32).reshape(4, 3)
+    _check_integers(net, {"x": table, "i": np.array([3, -2])}, tmp_path / "net.onnx")
+
+
+def test_an_embedding_in_int8_stays_in_int8(tmp_path: Path) -> None:
+    net = OnnxNetwork()
+    held = net.constant(np.arange(-10, 10).reshape(5, 4), np.int8)
+    scale, zero = net.constant(0.5), net.constant(3, np.int8)
+    table = net.add("DequantizeLinear", [held, scale, zero])
+    net.add_input("i", 3, kind=TensorProto.INT64)
+    net.add("Gather", [table, "i"], "y")
+    plan = _check_integers(net, {"i": np.array([4, -4, 0])}, tmp_path / "net.onnx")
+    graph = plan.network.graph
+    (gather,) = (op for op in graph.operators if op.code == "GATHER")
+    assert graph.tensors[gather.inputs[0]].dtype == "int8"
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("bounds", [(-3, 5), (None, 5), (-3, None)])
+def test_plain_integers_are_clipped(
+    kind: str, bounds: tuple[int | None, int | None], tmp_path: Path
+) -> None:
+    net = OnnxNetwork()
+    net.add_input("x", 9, kind=getattr(TensorProto, kind.upper()))
+    limits = ["" if bound is None else net.constant(bound, kind) for bound in bounds]
+    net.add("Clip", ["x", *limits], "y")
+    plan = _check_integers(net, {"x": np.arange(-8, 10, 2).astype(kind)}, tmp_path / "net.onnx")
+    assert len(plan.network.graph.operators) == 2 - bounds.count(None)
+
+
+@pytest.mark.parametrize("code", ["Add", "Mul"])
+def test_a_sum_of_plain_integers_is_refused_by_its_cause(code: str, tmp_path: Path) -> None:
+    net = OnnxNetwork()
+    inputs = [net.add_input(name, 4, kind=TensorProto.INT8) for name in "ab"]
+    net.add(code, inputs, "y")
+    onnx.save(net.model(["y"]), tmp_path / "net.onnx")
+    with pytest.raises(UnsupportedError, match=r"'a' is int8 without a scale.*quantize"):
+        compile_program(plan_for(frontend.read(tmp_path / "net.onnx"), None), "sum")

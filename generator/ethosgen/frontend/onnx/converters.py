@@ -172,15 +172,25 @@ def _taken(value: Any, places: Any, axis: int) -> Any:
 
 @converts("Gather")
 def gather(node: Node) -> Any:
-    """Convert a choice by constants without the computation of negative indices."""
+    """Convert a choice along an axis; a negative index counts from its end."""
     data, indices = node.inputs[:2]
-    if not isinstance(indices, Constant) or not isinstance(data.ty, relax.TensorType):
-        return None
-    if isinstance(data, Constant):
+    if not isinstance(data.ty, relax.TensorType) or not isinstance(indices.ty, relax.TensorType):
         return None
     axis = int(node.attributes.get("axis", 0)) % len(node.shape())
+    size = node.shape()[axis]
+    if not isinstance(indices, Constant):
+        return relax.op.take(data, _from_start(node, indices, size), axis)
+    if isinstance(data, Constant):
+        return None
     places = indices.value.numpy()
-    return _taken(data, np.where(places < 0, places + node.shape()[axis], places), axis)
+    return _taken(data, np.where(places < 0, places + size, places), axis)
+
+
+def _from_start(node: Node, indices: Any, size: int) -> Any:
+    """Return computed indices in int32, all counted from the start of an axis."""
+    if indices.ty.dtype != "int32":
+        indices = node.builder.normalize(relax.op.astype(indices, "int32"))
+    return node.builder.normalize(relax.op.floor_mod(indices, relax.const(size, "int32")))
 
 
 @converts("GatherElements")

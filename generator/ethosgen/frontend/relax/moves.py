@@ -298,8 +298,7 @@ def take(site: Site) -> Value:
 
     NPUs have slices alone, which recurrent networks take of their time steps.
     """
-    source = site.draft.plain(moved(site))
-    indices = site.operands[1]
+    source, indices = _table(site), site.operands[1]
     axis = int(site.attributes.axis or 0) % len(source.shape)
     if isinstance(indices, DraftConstant):
         size = source.shape[axis]
@@ -314,6 +313,18 @@ def take(site: Site) -> Value:
         "GATHER", (source.tensor, index), site.shape, source.dtype, source.scale, options
     )
     return site.finished(replace(gathered, is_real=source.is_real))
+
+
+def _table(site: Site) -> Value:
+    """Return what a take reads, also if it is constant; integers stay integers."""
+    table = site.operands[0]
+    if not isinstance(table, DraftConstant):
+        return site.draft.plain(moved(site))
+    scale = table.scale
+    if site.is_quantized or not table.is_real or scale is None or not scale.is_per_tensor:
+        return site.held(table, table.shape)
+    index = site.draft.add_constant(table.array, scale)
+    return Value(index, table.shape, tuple(range(len(table.shape))), table.dtype, scale, True)
 
 
 def _is_even(indices: np.ndarray[Any, Any], size: int) -> bool:

@@ -151,16 +151,10 @@ class Site:
 
         Rounding keeps order, so clamping before and after quantization is the same.
         """
-        for code, bound, implied in zip(
-            ("MAXIMUM", "MINIMUM"), clamp, RANGES.get(self.dtype, clamp), strict=True
-        ):
-            if np.isinf(bound):
+        for end, code in enumerate(("MAXIMUM", "MINIMUM")):
+            limit = self._limit(clamp, end)
+            if limit is None:
                 continue
-            limit: Array = np.array([bound], np.float32)
-            if self.scale is not None:
-                limit = quantize(limit, self.scale, self.dtype)
-                if int(limit[0]) == implied:
-                    continue
             rank = len(value.shape)
             held = self.draft.add_constant(limit.reshape((1,) * rank), self.scale)
             clamped = self.draft.add_operator(
@@ -168,6 +162,20 @@ class Site:
             )
             value = replace(value, tensor=clamped.tensor)
         return value
+
+    def _limit(self, clamp: Clamp, end: int) -> Array | None:
+        """Return a bound as an array of one element, None if the type's range implies it."""
+        bound = clamp[end]
+        if np.isinf(bound):
+            return None
+        if self.scale is not None:
+            limit = quantize(np.array([bound], np.float32), self.scale, self.dtype)
+            return None if int(limit[0]) == RANGES.get(self.dtype, clamp)[end] else limit
+        if not np.issubdtype(self.dtype, np.integer):
+            return np.array([bound], np.float32)
+        info = np.iinfo(self.dtype)
+        whole = min(max(int(bound), int(info.min)), int(info.max))
+        return None if whole == (info.min, info.max)[end] else np.array([whole], self.dtype)
 
     def activation(self) -> tuple[str, bool]:
         """Return the fused activation for the clamp, and whether it is all of the clamp."""

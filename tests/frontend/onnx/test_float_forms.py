@@ -151,3 +151,17 @@ def test_a_sum_of_plain_integers_is_refused_by_its_cause(code: str, tmp_path: Pa
     onnx.save(net.model(["y"]), tmp_path / "net.onnx")
     with pytest.raises(UnsupportedError, match=r"'a' is int8 without a scale.*quantize"):
         compile_program(plan_for(frontend.read(tmp_path / "net.onnx"), None), "sum")
+
+
+@pytest.mark.parametrize("strides", [(1, 1), (2, 3)])
+def test_a_dilated_maximum_is_one_of_rows_and_of_columns(
+    strides: tuple[int, int], tmp_path: Path
+) -> None:
+    net = OnnxNetwork()
+    options = {"kernel_shape": [3, 4], "dilations": [3, 2], "pads": [1, 2, 0, 1]}
+    net.add("MaxPool", [net.add_input("x", 1, 2, 12, 13)], "y", strides=strides, **options)
+    check_floats(net, "y", tmp_path)
+    operators = frontend.read(tmp_path / "net.onnx").graph.operators
+    codes = [op.code for op in operators]
+    assert codes.count("STRIDED_SLICE") == 3 + 4
+    assert codes.count("MAXIMUM") == 2 + 3

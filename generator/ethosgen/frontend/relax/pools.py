@@ -1,6 +1,7 @@
 """Pools and reductions."""
 
 from dataclasses import replace
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -104,23 +105,22 @@ def _averaged(site: Site, source: Value, window: Any, strides: Any, factors: Arr
 
 
 def _dilated(site: Site, source: Value, window: Any, strides: Any, dilation: Any) -> Value:
-    """Return the largest of strided slices, one for each element of the window."""
-    plane = plane_of(site, str(site.attributes.layout))
-    shape = (source.physical[0], *plane, source.physical[3])
-    largest: Value | None = None
-    for row in range(window[0]):
-        for column in range(window[1]):
-            begin = [0, row * dilation[0], column * dilation[1], 0]
-            steps = [1, *strides, 1]
+    """Return the largest of strided slices along the columns, of the largest along the rows."""
+    for axis, out in enumerate(plane_of(site, str(site.attributes.layout)), 1):
+        shape = [*source.physical[:axis], out, *source.physical[axis + 1 :]]
+        steps = [strides[axis - 1] if i == axis else 1 for i in range(4)]
+        parts = []
+        for tap in range(window[axis - 1]):
+            begin = [tap * dilation[axis - 1] if i == axis else 0 for i in range(4)]
             ends = [b + (n - 1) * s + 1 for b, n, s in zip(begin, shape, steps, strict=True)]
-            part = site.draft.slice(source, begin, ends, steps, shape)
-            if largest is not None:
-                part = site.draft.add_operator(
-                    "MAXIMUM", (largest.tensor, part.tensor), shape, source.dtype, source.scale
-                )
-            largest = part
-    assert largest is not None
-    return largest
+            parts.append(site.draft.slice(source, begin, ends, steps, shape))
+        source = reduce(partial(_larger, site), parts)
+    return source
+
+
+def _larger(site: Site, first: Value, second: Value) -> Value:
+    ends = (first.tensor, second.tensor), first.physical, first.dtype, first.scale
+    return site.draft.add_operator("MAXIMUM", *ends)
 
 
 def _options(padding: str, window: Any, strides: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ _TAKEN = frozenset(("board", "console", "ethosgen", "frames", "main", "server", 
 
 
 MOST_PORTS = 255
-"""Limit on the inputs and on the outputs of all networks in a firmware: its counts are bytes."""
+"""Limit on the inputs and on the outputs of a network in an application: its counts are bytes."""
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -37,14 +37,15 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def check_ports(programs: Sequence[Program]) -> None:
-    """Refuse more inputs or outputs than an application can number, by an UnsupportedError."""
-    for what in ("inputs", "outputs"):
-        count = sum(len(getattr(program, what)) for program in programs)
-        if count > MOST_PORTS:
-            raise UnsupportedError(
-                f"the firmware would have {count} {what}, and numbers at most {MOST_PORTS}; join "
-                "some of them, or divide the networks among several projects"
-            )
+    """Refuse a network with more inputs or outputs than are numbered, by an UnsupportedError."""
+    for program in programs:
+        for what in ("inputs", "outputs"):
+            count = len(getattr(program, what))
+            if count > MOST_PORTS:
+                raise UnsupportedError(
+                    f"network '{program.name}' has {count} {what}, and an application numbers at "
+                    f"most {MOST_PORTS}; join some of them, or divide the network"
+                )
 
 
 def _example(names: Sequence[str]) -> str:

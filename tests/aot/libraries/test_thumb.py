@@ -62,7 +62,7 @@ SINGLE: dict[str, Callable[[NetworkBuilder], int]] = {
     ),
 }
 SIZES = re.compile(r"dense, \d+ x \d+")
-"""Layers for the DSP kernels' loops; a firmware has at most 255 inputs."""
+"""Layers for the DSP kernels' loops; a network has at most 255 inputs."""
 OF_DSP = {name: build for name, build in DSP_LAYERS.items() if not SIZES.fullmatch(name)}
 LAYERS = OF_DSP | TRANSPOSED | STATES | OWN | SINGLE | COPIES
 EXTENSIONS = (Extension.THUMB2, Extension.THUMB)

@@ -19,6 +19,8 @@ import numpy as np
 from ethosgen.frontend.tflite.identifier import FORMAT
 from ethosgen.values.source import Source
 from tests.suites.cmsis_nn_data import Array, TestData, scales_for, tests_in
+from tests.suites.cmsis_nn_lstm import lstm_of_integers
+from tests.suites.cmsis_nn_windows import image, padding, sides, window_options
 from tests.suites.golden_tests import DIFFERENT, GoldenResult, GoldenTest, run_test
 from tests.suites.running import GoldenSuite, commit_of, run_main
 from tests.support.networks import NetworkBuilder, Spec
@@ -27,8 +29,10 @@ VARIABLE = "CMSIS_NN_PATH"
 INEXACT = "no scales of float32 have all the multipliers of the test"
 
 Build = Callable[[TestData], GoldenTest]
-_BUILDERS: dict[str, Build] = {}
-_AXES = ("H", "W"), ("Y", "X")
+_BUILDERS: dict[str, Build] = {
+    "lstm_unidirectional_s8": lstm_of_integers,
+    "lstm_unidirectional_s16": lstm_of_integers,
+}
 
 
 def tree() -> Path:
@@ -72,32 +76,6 @@ def _clamped(data: TestData, net: NetworkBuilder, x: int) -> int:
             limit = net.constant(np.array([bound], spec.dtype), None, spec.scale, spec.zero_point)
             x = net.operator(code, [x, limit], [net.like(x)])[0]
     return x
-
-
-def _sides(data: TestData, stem: str, default: int | None = None) -> tuple[int, int]:
-    """Return a macro's height and width, which are called so, or Y and X."""
-    height, width = (
-        data.number(*(f"{stem}_{names[side]}" for names in _AXES), default=default)
-        for side in (0, 1)
-    )
-    return height, width
-
-
-def _image(data: TestData) -> tuple[int, int, int, int]:
-    batch = data.number("INPUT_BATCHES", "BATCH_SIZE", "INPUT_N")
-    return batch, *_sides(data, "INPUT"), data.number("IN_CH", "INPUT_C")
-
-
-def _padding(data: TestData, sizes: Sequence[int], window: Sequence[int]) -> str:
-    """Return TFLite's padding of a window (dilated), which the test's numbers of pads must be."""
-    strides, out = _sides(data, "STRIDE"), _sides(data, "OUTPUT")
-    pads = _sides(data, "PAD" if {"PAD_X", "PAD_H"} & data.facts.keys() else "PADDING", 0)
-    sides = list(zip(sizes, window, strides, out, pads, strict=True))
-    if all(o == -(-(n - k + 1) // s) and not p for n, k, s, o, p in sides):
-        return "VALID"
-    if all(o == -(-n // s) and p == max((o - 1) * s + k - n, 0) // 2 for n, k, s, o, p in sides):
-        return "SAME"
-    raise ValueError(f"{data.name} has another padding")
 
 
 def _biases(data: TestData, channels: int) -> Array | None:
@@ -162,8 +140,8 @@ def _layer(
     "convolve_1x1_s4_fast", "grouped_convolve_s8",
 )  # fmt: skip
 def _convolution(data: TestData) -> GoldenTest:
-    batch, height, width, depth = _image(data)
-    channels, taps = data.number("OUT_CH"), _sides(data, "FILTER")
+    batch, height, width, depth = image(data)
+    channels, taps = data.number("OUT_CH"), sides(data, "FILTER")
     groups = data.number("GROUPS", default=1)
     if data.kind.startswith("grouped"):
         count = len(data.array("weights", "input_weights"))
@@ -173,22 +151,10 @@ def _convolution(data: TestData) -> GoldenTest:
         "CONV_2D",
         (batch, height, width, depth),
         (channels, *taps, depth // groups),
-        (batch, *_sides(data, "OUTPUT"), channels),
+        (batch, *sides(data, "OUTPUT"), channels),
         0,
-        _window_options(data, (height, width), taps),
+        window_options(data, (height, width), taps),
     )
-
-
-def _window_options(data: TestData, sizes: Sequence[int], taps: Sequence[int]) -> dict[str, object]:
-    (down, right), (rows, columns) = _sides(data, "STRIDE"), _sides(data, "DILATION", 1)
-    window = (taps[0] - 1) * rows + 1, (taps[1] - 1) * columns + 1
-    return {
-        "padding": _padding(data, sizes, window),
-        "stride_h": down,
-        "stride_w": right,
-        "dilation_h_factor": rows,
-        "dilation_w_factor": columns,
-    }
 
 
 @_builds(
@@ -196,15 +162,15 @@ def _window_options(data: TestData, sizes: Sequence[int], taps: Sequence[int]) -
     "depthwise_conv_3x3_s8", "depthwise_conv_s16", "depthwise_conv_fast_s16",
 )  # fmt: skip
 def _depthwise(data: TestData) -> GoldenTest:
-    batch, height, width, depth = _image(data)
-    channels, taps = data.number("OUT_CH"), _sides(data, "FILTER")
-    options = _window_options(data, (height, width), taps)
+    batch, height, width, depth = image(data)
+    channels, taps = data.number("OUT_CH"), sides(data, "FILTER")
+    options = window_options(data, (height, width), taps)
     return _layer(
         data,
         "DEPTHWISE_CONV_2D",
         (batch, height, width, depth),
         (1, *taps, channels),
-        (batch, *_sides(data, "OUTPUT"), channels),
+        (batch, *sides(data, "OUTPUT"), channels),
         3,
         {**options, "depth_multiplier": channels // depth},
     )
@@ -220,9 +186,9 @@ def _fully_connected(data: TestData) -> GoldenTest:
 
 @_builds("transpose_conv_s8", "reverse_transpose_conv_s8")
 def _transposed(data: TestData) -> GoldenTest:
-    batch, height, width, depth = _image(data)
-    channels, taps, out = data.number("OUT_CH"), _sides(data, "FILTER"), _sides(data, "OUTPUT")
-    down, right = _sides(data, "STRIDE")
+    batch, height, width, depth = image(data)
+    channels, taps, out = data.number("OUT_CH"), sides(data, "FILTER"), sides(data, "OUTPUT")
+    down, right = sides(data, "STRIDE")
     is_same = out == (height * down, width * right)
     return _layer(
         data,
@@ -237,20 +203,20 @@ def _transposed(data: TestData) -> GoldenTest:
 
 @_builds("avgpool_s8", "avgpool_s16", "max_pool_s8", "max_pool_s16")
 def _pool(data: TestData) -> GoldenTest:
-    batch, height, width, depth = _image(data)
-    (down, right), taps = _sides(data, "STRIDE"), _sides(data, "FILTER")
+    batch, height, width, depth = image(data)
+    (down, right), taps = sides(data, "STRIDE"), sides(data, "FILTER")
     array = data.array("input", "input_tensor")
     net = NetworkBuilder(data.name)
     x = net.input((batch, height, width, depth), str(array.dtype), 1.0, 0)
     code = "AVERAGE_POOL_2D" if data.kind.startswith("avg") else "MAX_POOL_2D"
     options = {
-        "padding": _padding(data, (height, width), taps),
+        "padding": padding(data, (height, width), taps),
         "stride_h": down,
         "stride_w": right,
         "filter_height": taps[0],
         "filter_width": taps[1],
     }
-    shape = (batch, *_sides(data, "OUTPUT"), depth)
+    shape = (batch, *sides(data, "OUTPUT"), depth)
     (y,) = net.operator(code, [x], [net.like(x, shape)], options)
     return _test(data, net, y, [array])
 

@@ -12,7 +12,7 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 
-_ARRAY = re.compile(r"const\s+(u?int\d+)_t\s+(\w+)\s*\[[^\]]*\]\s*=\s*\{([^}]*)\}")
+_ARRAY = re.compile(r"const\s+(u?int\d+|float32)_t\s+(\w+)\s*\[[^\]]*\]\s*=\s*\{([^}]*)\}")
 _FACT = re.compile(r"#define (\w+)[ \t]+((?:\\\n|[^\n])+)")
 _INCLUDE = re.compile(r'#include "([^"]+)"')
 _PLACES = 24
@@ -55,10 +55,14 @@ class TestData:
         """The arrays, flat."""
         return {
             name.removeprefix(f"{self.name}_"): np.array(
-                [int(word) for word in re.split(r"[,\s]+", values) if word], np.int64
+                [_parsed(word) for word in re.split(r"[,\s]+", values) if word]
             ).astype(dtype)
             for dtype, name, values in _ARRAY.findall(self.text)
         }
+
+    def real(self, name: str) -> float:
+        """Return a macro that is a number of float32."""
+        return float(_parsed(self.facts[name]))
 
     def number(self, *names: str, default: int | None = None) -> int:
         """Return the macro with the first of the names that there is."""
@@ -92,6 +96,11 @@ class TestData:
     def factor(self, *names: str) -> float:
         """Return the factor of a multiplier and a shift; the last name is the shift's."""
         return math.ldexp(self.number(*names[:-1]), self.number(names[-1]) - 31)
+
+
+def _parsed(word: str) -> int | float:
+    """Return a number of C."""
+    return float(word.rstrip("f")) if re.search(r"[.fe]", word) else int(word)
 
 
 def tests_in(tree: Path) -> Iterator[TestData]:
@@ -145,7 +154,7 @@ def _with_first(
     outputs = np.random.default_rng(0).uniform(1, 2, _TRIES).astype(np.float32).astype(np.float64)
     inputs = (outputs * ratio).astype(np.float32).astype(np.float64)
     products = inputs * weights[:, np.newaxis] / outputs
-    wrong = np.sum(_quantized(products) != _quantized(factors)[:, np.newaxis], axis=0)
+    wrong = np.sum(quantized(products) != quantized(factors)[:, np.newaxis], axis=0)
     place = int(np.argmin(wrong))
     return float(inputs[place]), weights.tolist(), float(outputs[place]), int(wrong[place])
 
@@ -160,7 +169,7 @@ def _significands(values: Array) -> Array:
     return mantissas
 
 
-def _quantized(values: Array) -> Array:
+def quantized(values: Array) -> Array:
     """Return the multipliers of 31 bits."""
     rounded: Array = np.rint(np.frexp(values)[0] * 2.0**31)
     return rounded

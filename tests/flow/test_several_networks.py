@@ -285,7 +285,9 @@ def test_more_ports_than_a_firmware_numbers_are_refused(tmp_path: Path) -> None:
     net = NetworkBuilder("many", seed=2)
     path = tmp_path / "many.tflite"
     path.write_bytes(net.build(*(net.logistic(net.input((1, 4))) for _ in range(256))))
-    with pytest.raises(UnsupportedError, match=r"has 256 inputs, and an application numbers at most 255"):
+    with pytest.raises(
+        UnsupportedError, match=r"has 256 inputs, and an application numbers at most 255"
+    ):
         flow.create_project(
             recipe(path, npu="none", check=False), directory=tmp_path / "project", watch=Watch()
         )

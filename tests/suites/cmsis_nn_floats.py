@@ -334,8 +334,8 @@ def _body(test: FloatTest, net: NetworkBuilder) -> tuple[int, Sequence[Array]]:
     window = {**plain, "padding": "VALID", "filter_height": height, "filter_width": width}
     (y,) = net.operator("AVERAGE_POOL_2D", [y], [net.like(x, (batch, 1, 1, depth))], window)
     units = data.number("NUM_CLASSES")
-    weights = _constant(net, data.array("fc_weights_data"), (units, depth))
-    operands = [y, weights, net.constant(data.array("fc_biases_data"))]
+    fc = _constant(net, data.array("fc_weights_data"), (units, depth))
+    operands = [y, fc, net.constant(data.array("fc_biases_data"))]
     (y,) = net.operator("FULLY_CONNECTED", operands, [net.like(x, (batch, units))])
     return net.operator("SOFTMAX", [y], [net.like(y)], {"beta": 1.0})[0], [data.array("input_data")]
 

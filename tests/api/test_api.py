@@ -34,6 +34,7 @@ OPTIONS = {
 SCHEDULE = {"strategy", "arena_limit", "stream"}
 READING = {"shapes", "input_layout"}
 FOR_TERMINALS_AND_FILES = {
+    *("verbose", "goal"),
     *("as_json", "as_csv", "tables", "wide", "junit_path", "output_path", "plot"),
     *("dry_run", "schema", "no_cache"),
     *("with_ci", "ci_ethosgen", "trace", "no_times", "dumps"),

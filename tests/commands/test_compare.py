@@ -9,7 +9,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ethosgen.cli import cli
+from ethosgen.commands.compare import best_for
+from ethosgen.values.configurations import Setting
 from ethosgen.values.errors import InputError
+from ethosgen.values.schedule import USUAL_SCHEDULE
+from tests.support.costs import make_cost
 from tests.support.needs import needs_extra
 from tests.support.small_models import image_net
 
@@ -82,3 +86,28 @@ def test_a_board_without_firmware_gets_a_library(network: str) -> None:
     done = run(network, "--board", "ra8p1", "--npu", "none", "--samples", "0", "--no-check")
     assert "project" in done.stderr and "--platform library" in done.stderr
     assert "\n* " not in done.stdout  # a single row is on the front anyway
+
+
+@pytest.mark.parametrize(
+    ("goal", "npu"),
+    [
+        ("ms", "ethos-u85-2048"),
+        ("ram", "ethos-u55-32"),
+        ("flash", "ethos-u65-256"),
+        ("npu", "none"),
+    ],
+)
+def test_the_proposed_configuration_is_best_at_the_goal(goal: str, npu: str) -> None:
+    costs = {
+        "ethos-u85-2048": make_cost(1000, 5000, constant_bytes=900),
+        "ethos-u85-1024": make_cost(1000, 5000, constant_bytes=900),
+        "ethos-u65-256": make_cost(3000, 4000, constant_bytes=700),
+        "ethos-u55-32": make_cost(9000, 3000, constant_bytes=800),
+        "none": make_cost(90_000, 6000, constant_bytes=950),
+    }
+    able = [
+        (Setting("net", "corstone320", name, None, USUAL_SCHEDULE), cost)
+        for name, cost in costs.items()
+    ]
+    wanted = "ethos-u85-1024" if goal == "ms" else npu  # as fast, and smaller
+    assert best_for(goal, able).npu == wanted

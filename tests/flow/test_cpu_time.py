@@ -66,7 +66,7 @@ def test_the_wait_for_the_npu_is_left_out(tmp_path: Path) -> None:
     assert npu is not None and npu.clock_hz is not None
     ms = report.as_json()["npu_milliseconds"]
     assert ms == pytest.approx(1e3 * report.npu_pmu["cycles"] / npu.clock_hz, rel=0.05)
-    assert "(the NPU model)" in report_text(report)
+    assert "(the NPU model)" in report_text(report, verbose=True)
 
 
 @needs_qemu

@@ -203,4 +203,4 @@ def test_our_own_target_runs_through_them(
     words = ("--board", board, "--npu", npu, "--on", "fvp", "--samples", "2")
     done = ethosgen("verify", DIGITS, *words)
     assert done.returncode == 0, done.stderr
-    assert "fvp), 2 samples" in done.stdout and "20 outputs: equal" in done.stdout
+    assert "PASS  digits_int8" in done.stdout and "20 outputs of 2 samples equal" in done.stdout

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from ethosgen import flow
 from ethosgen.backend import backend_of, find_accelerator, load_wrapped
+from ethosgen.flow.advice import cpu_estimates, timelines_of
 from ethosgen.flow.planning import PlanSettings, make_plan, make_program
 from ethosgen.report.assembly import Observed, assemble
 from ethosgen.report.content import NetworkReport, ReportSetting
-from ethosgen.studies.reporting import cpu_estimates, timelines_of
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.outcome import OutputComparison
 from ethosgen.values.plan import OffloadOptions

@@ -140,7 +140,7 @@ def test_errors_that_suggest_a_command_quote_its_path(tmp_path: Path) -> None:
 
 def test_counts_of_one_are_singular_everywhere() -> None:
     check = Check(oracle="tflm", samples=1, elements=1)
-    lines = plan_lines(PlanSummary("ethos-u55-128", 1, 1, (), 100, 10, check=check))
+    lines = plan_lines(PlanSummary("ethos-u55-128", 1, 1, (), 100, 10, check=check), verbose=True)
     assert (
         "  check     1 output of 1 sample on the NPU model equal TensorFlow Lite Micro's" in lines
     )

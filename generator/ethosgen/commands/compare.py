@@ -6,7 +6,7 @@ import json
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,13 @@ from ethosgen.commands.offload_options import with_division
 from ethosgen.commands.options import JSON, with_reading
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.sizes import SIZE
-from ethosgen.values.configurations import ComparisonReport, durations
+from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.configurations import ComparisonReport, Cost, Setting, durations
 from ethosgen.values.errors import cannot_write
 from ethosgen.values.schedule import Strategy, Streaming
 
+GOALS = ("ms", "ram", "flash", "npu")
+"""What a configuration can be best at."""
 _ALL = "all"
 _WIDTH_OF_FILES = 200
 """The width of a table that no terminal shows."""
@@ -104,6 +107,14 @@ def _listed(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the samples."
 )
 @click.option(
+    "--goal",
+    type=ValueChoice(GOALS),
+    default=GOALS[0],
+    show_default=True,
+    help="What the command that is proposed at the end is best at: time, RAM, flash, or the "
+    "smallest NPU.",
+)
+@click.option(
     "--build", is_flag=True, help="Also compile the firmware, so that flash includes the code."
 )
 @click.option(
@@ -126,6 +137,7 @@ def compare(
     networks: tuple[Path, ...],
     strategy: str,
     arena_limits: tuple[int, ...],
+    goal: str,
     plot: Path | None,
     wide: bool | None,
     as_json: bool,
@@ -165,7 +177,7 @@ def compare(
     else:
         for line in report_lines(report, _width(wide)):
             click.echo(line)
-    suggest_next(_next(networks, report), quiet=as_json or as_csv)
+    suggest_next(_next(networks, report, goal), quiet=as_json or as_csv)
     if not report.passed:
         sys.exit(1)
 
@@ -200,6 +212,28 @@ def csv_text(report: ComparisonReport) -> str:
     return text.getvalue()
 
 
+def best_for(goal: str, able: Sequence[tuple[Setting, Cost]]) -> Setting:
+    """Return the setting that is best at one of GOALS; of equal ones the fastest, smallest NPU."""
+    from ethosgen.backend import find_accelerator
+
+    times = durations([cost for _, cost in able])
+
+    def macs(setting: Setting) -> int:
+        return 0 if setting.npu == NO_NPU else find_accelerator(setting.npu).macs
+
+    def key(place: int) -> tuple[object, ...]:
+        setting, cost = able[place]
+        first = {
+            "ms": times[place],
+            "ram": (cost.sram_bytes,),
+            "flash": (cost.flash_bytes,),
+            "npu": (macs(setting),),
+        }
+        return first[goal], times[place], macs(setting)
+
+    return able[min(range(len(able)), key=key)][0]
+
+
 def _width(wide: bool | None) -> int:
     """Return the number of columns that a table may have."""
     if wide is None:
@@ -207,13 +241,13 @@ def _width(wide: bool | None) -> int:
     return _WIDTH_OF_FILES if wide else 80
 
 
-def _next(networks: tuple[Path, ...], report: ComparisonReport) -> str:
-    """Return the command for the first network's fastest configuration that fits."""
+def _next(networks: tuple[Path, ...], report: ComparisonReport, goal: str) -> str:
+    """Return the command for the first network's configuration that is best at the goal."""
     from ethosgen.board import load_board
 
     first = report.results[0].setting.network
     able = [
-        result
+        (result.setting, result.cost)
         for result in report.results
         if result.setting.network == first
         and result.cost
@@ -222,8 +256,7 @@ def _next(networks: tuple[Path, ...], report: ComparisonReport) -> str:
     ]
     if not able:
         return "ethosgen boards"
-    times = durations([result.cost for result in able])
-    setting = able[times.index(min(times))].setting
+    setting = best_for(goal, able)
     words = ["ethosgen", "verify", str(networks[0]), "--board", setting.board, "--npu", setting.npu]
     if not load_board(setting.board).platforms:
         words[1] = "project"

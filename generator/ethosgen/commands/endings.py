@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from ethosgen.commands.verbosity import is_verbose
 from ethosgen.commands.wording import report_text
 
 
@@ -18,16 +19,17 @@ def answer(
     as_json: bool,
     must_compare: bool = True,
     more: dict[str, Any] | None = None,
-    text: Callable[[Any], str] = report_text,
+    text: Callable[[Any], str] | None = None,
 ) -> None:
     """Print a report and end with status 0 only if it passed.
 
-    Without `must_compare`, a run that has no golden output also ends with status 0.
+    `text` describes reports of other kinds than networks'. Without `must_compare`, a run
+    that has no golden output also ends with status 0.
     """
     if as_json:
         click.echo(json.dumps(report.as_json() | (more or {}), indent=2))
     else:
-        click.echo(text(report))
+        click.echo(text(report) if text else report_text(report, is_verbose()))
     if not report.passed and (must_compare or report.verdict != "NOT COMPARED"):
         sys.exit(1)
 

@@ -8,8 +8,13 @@ import click
 from ethosgen.commands.choices import path_option
 from ethosgen.commands.comparison_table import choice_lines
 from ethosgen.commands.endings import suggest_next
-from ethosgen.commands.options import BOARD_OR_NONE, PLATFORM_OR_LIBRARY, with_recipe
+from ethosgen.commands.options import (
+    BOARD_OR_NONE,
+    PLATFORM_OR_LIBRARY,
+    with_recipe,
+)
 from ethosgen.commands.progress import Progress
+from ethosgen.commands.verbosity import VERBOSE, is_verbose
 from ethosgen.commands.wording import written_text
 from ethosgen.platforms import find_platform
 from ethosgen.values.recipe import Recipe
@@ -30,6 +35,7 @@ from ethosgen.values.recipe import Recipe
     help="What the workflow installs: the path of a wheel, or git+https://... [default: a wheel "
     "of this ethosgen, stored in the project].",
 )
+@VERBOSE
 def project(recipe: Recipe, directory: Path | None, with_ci: bool, ci_ethosgen: str | None) -> None:
     """Generate a project: the model as a C library, and an application around it.
 
@@ -47,7 +53,7 @@ def project(recipe: Recipe, directory: Path | None, with_ci: bool, ci_ethosgen: 
             ci_ethosgen=ci_ethosgen,
             watch=progress.watch(),
         )
-    click.echo(written_text(written))
+    click.echo(written_text(written, is_verbose()))
     for choice in written.choices:
         for line in choice_lines(choice):
             click.echo(line)

@@ -22,6 +22,8 @@ from ethosgen.commands.options import (
     with_samples,
 )
 from ethosgen.commands.progress import Progress
+from ethosgen.commands.verbosity import VERBOSE, is_verbose
+from ethosgen.commands.wording import headline_lines
 from ethosgen.report.content import CostSummary, NetworkReport
 from ethosgen.values.arena import ArenaSize
 from ethosgen.values.grammar import counted
@@ -59,6 +61,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="Also write each operator's share of the time as node data for Model Explorer.",
 )
 @click.option("--force", is_flag=True, help="Replace files that ethosgen report did not write.")
+@VERBOSE
 @JSON
 @with_line
 def report(
@@ -106,29 +109,30 @@ def report(
     if as_json:
         click.echo(json.dumps(content.as_json(), indent=2))
     else:
-        click.echo("\n".join(_lines(content, written)))
+        click.echo("\n".join(_lines(content, written, is_verbose())))
     if page is not None:
         suggest_next(f"xdg-open {shlex.quote(str(page))}", quiet=as_json)
     if not content.verdict.verdict.startswith(("PASS", "NOT COMPARED")):
         sys.exit(1)
 
 
-def _lines(content: NetworkReport, written: list[Path]) -> Iterator[str]:
-    """Yield the lines for the written files, and the figures at the top of the page."""
-    for path in written:
-        yield f"{path}: {counted(path.stat().st_size, 'byte')}"
-    if content.optimization:
+def _lines(content: NetworkReport, written: list[Path], verbose: bool) -> Iterator[str]:
+    """Yield the headline, with `verbose` the figures at the top of the page, and the files."""
+    yield from headline_lines(content.headline)
+    if content.optimization and not content.optimization.kept:
         yield f"  optimizer {content.optimization.text()}"
     costs = content.costs
-    time = "" if costs.seconds is None else f", {duration(costs.seconds)}"
-    unknown = f", {counted(costs.cpu_unknown, 'step')} unknown" if costs.cpu_unknown else ""
-    yield f"  time      {costs.cycles:,} {costs.time_unit}{time}{unknown}"
-    if costs.npu_cycles is not None:
-        yield f"  NPU       {counted(costs.npu_cycles, 'cycle')}, estimated"
-    yield f"  CPU       {costs.cpu_time.text() if costs.cpu_time else _cpu(costs)}"
     arena = ArenaSize(costs.arena_bytes, costs.arena_bound_bytes)
+    if verbose:
+        time = "" if costs.seconds is None else f", {duration(costs.seconds)}"
+        unknown = f", {counted(costs.cpu_unknown, 'step')} unknown" if costs.cpu_unknown else ""
+        yield f"  time      {costs.cycles:,} {costs.time_unit}{time}{unknown}"
+        if costs.npu_cycles is not None:
+            yield f"  NPU       {counted(costs.npu_cycles, 'cycle')}, estimated"
+        yield f"  CPU       {costs.cpu_time.text() if costs.cpu_time else _cpu(costs)}"
     yield f"  arena     {counted(arena.bytes, 'byte')}, {arena.text()}"
-    yield content.verdict.verdict
+    for path in written:
+        yield f"{path}: {counted(path.stat().st_size, 'byte')}"
 
 
 def _cpu(costs: CostSummary) -> str:

@@ -25,6 +25,7 @@ from ethosgen.commands.options import (
 )
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.stage_table import run_text
+from ethosgen.commands.verbosity import VERBOSE
 from ethosgen.commands.wording import edits_line
 from ethosgen.values.errors import InputError
 
@@ -47,6 +48,7 @@ _FOR_SAMPLES = (
 @OUTPUT
 @ORACLE
 @PROFILE
+@VERBOSE
 @JSON
 @JUNIT
 @with_line

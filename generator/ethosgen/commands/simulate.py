@@ -18,6 +18,7 @@ from ethosgen.commands.options import (
     with_samples,
 )
 from ethosgen.commands.progress import Progress
+from ethosgen.commands.verbosity import VERBOSE
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.source import ReadOptions
 
@@ -57,6 +58,7 @@ _SAMPLES = click.option(
     multiple=True,
     help="Store inputs and outputs of operation N, as --trace counts them. Repeatable.",
 )
+@VERBOSE
 @JSON
 def simulate(
     network: Path,

@@ -20,6 +20,7 @@ from ethosgen.commands.options import (
     with_samples,
 )
 from ethosgen.commands.progress import Progress
+from ethosgen.commands.verbosity import VERBOSE
 from ethosgen.values.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @ON
 @with_samples()
 @PROFILE
+@VERBOSE
 @JSON
 @JUNIT
 @click.option("--flash", "flasher", metavar="TOOL", help="Flash the board with this tool first.")

@@ -5,13 +5,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
+
 from ethosgen.commands.comparison_table import choice_lines
 from ethosgen.commands.profile_table import profile_lines
 from ethosgen.host.tool_sets import TOOL_SETS
-from ethosgen.oracle import ORACLES
+from ethosgen.oracle import ORACLES, title_of
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.application import ApplicationReport
 from ethosgen.values.grammar import counted, steps_text
+from ethosgen.values.headline import Headline
 from ethosgen.values.outcome import OutputComparison
 from ethosgen.values.plan import CPU, Check, CpuOperator, Placing, Plan
 from ethosgen.values.report import FirmwareReport
@@ -25,24 +28,24 @@ MOST_REASONS = 12
 """The number of lines about CPU operators; a float network has one for each operator."""
 
 
-def written_text(written: Any) -> str:
-    """Describe a project and where its API is documented."""
+def written_text(written: Any, verbose: bool = False) -> str:
+    """Describe a project and where its API is documented: the headline of each network first."""
     what = f"{counted(len(written.files), 'file')} written" if written.files else "up to date"
-    lines = [f"{written.directory}: {what}"]
     is_alone = len(written.programs) == 1
-    for program in written.programs:
+    lines = []
+    for program, headline in zip(written.programs, written.headlines, strict=True):
         plan, name = program.plan, program.name
         header = f"{name}.h" if is_alone else f"{name}/{name}.h"
         lines += [
-            *([] if is_alone else [name]),
-            *plan_lines(program.summary()),
+            *headline_lines(headline),
+            *plan_lines(program.summary(), verbose),
             f"  arena     {program.arena_bytes} B, {program.arena.text()}{_own_figure(plan)}",
             f"  call      {name}_run(), documented in {written.directory}/model/{header}",
         ]
     if not is_alone:
         most = max(program.arena_bytes for program in written.programs)
         lines.append(f"together\n  arena     {most} B, which they share")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"{written.directory}: {what}"])
 
 
 def _own_figure(plan: Plan) -> str:
@@ -52,20 +55,13 @@ def _own_figure(plan: Plan) -> str:
     return f" ({plan.compiler}'s own figure: {plan.sram_bytes} B)"
 
 
-SAVES_A_MOVE = "--input-layout nhwc saves a TRANSPOSE in each inference"
-
-
-def plan_lines(plan: Any) -> list[str]:
-    """Describe what runs where, and why."""
-    fused = [f"            fused: {_fused_text(plan.fused)}"] if plan.fused else []
-    if plan.decompressed:
+def plan_lines(plan: Any, verbose: bool = False) -> list[str]:
+    """Describe what runs where, and why; with `verbose` also the check, and what was fused."""
+    fused = [f"            fused: {_fused_text(plan.fused)}"] if plan.fused and verbose else []
+    if plan.decompressed and verbose:
         fused.append(_decompressed_line(plan))
-    if plan.optimization:
+    if plan.optimization and (verbose or not plan.optimization.kept):
         fused.append(f"  optimizer {plan.optimization.text()}")
-    for name in plan.channels_first:
-        fused.append(f"  note      input '{name}' is channels-first: {SAVES_A_MOVE}")
-    if plan.quantize_with:
-        fused.append(f"  note      computes in float32; quantize it with: {plan.quantize_with}")
     shares = [_share_line(share) for share in plan.shares]
     shares += [f"            overlapped: {pair}" for pair in plan.overlapped]
     if plan.shares:
@@ -75,14 +71,14 @@ def plan_lines(plan: Any) -> list[str]:
         return [
             f"  CPU       all {counted(len(plan.cpu_operators), 'operator')}, no NPU",
             *fused,
-            *_check_lines(plan, "this machine"),
+            *_check_lines(plan, verbose, "this machine"),
         ]
     if plan.npu == NO_NPU:
         return [
             *shares,
             f"  CPU       {counted(len(plan.cpu_operators), 'operator')}, no NPU",
             *fused,
-            *_check_lines(plan, "this machine"),
+            *_check_lines(plan, verbose, "this machine"),
         ]
     count = counted(plan.npu_operators or 0, "operator")
     if plan.npu_operators is None:
@@ -97,8 +93,14 @@ def plan_lines(plan: Any) -> list[str]:
         *([] if plan.shares else map(_choice_line, plan.choices)),
         *([] if plan.shares else _reason_lines(plan.cpu_operators)),
         *fused,
-        *_check_lines(plan),
+        *_check_lines(plan, verbose),
     ]
+
+
+def _float_lines(plan: Any) -> list[str]:
+    """Say how to quantize a float network."""
+    with_what = plan.quantize_with
+    return [f"  note      computes in float32; quantize it with: {with_what}"] if with_what else []
 
 
 def _share_line(share: Any) -> str:
@@ -148,23 +150,26 @@ _ACCESSES = {
 }
 
 
-def _check_lines(plan: Any, place: str = "the NPU model") -> list[str]:
-    """Describe the check that ran on the plan before anything was written."""
+def _check_lines(plan: Any, verbose: bool, place: str = "the NPU model") -> list[str]:
+    """Describe the check of the plan; by default only if it was skipped, or outputs differed."""
     check: Check | None = plan.check
     if check is None:
         return []
+    cases = [f"            differing network: {case}" for case in check.cases]
+    if check.oracle is not None and not verbose:
+        return cases
     if check.oracle is None:
         return [f"  check     skipped: {check.skipped}{_ACCESSES[check.has_checked_accesses]}"]
     of = f"{counted(check.elements, 'output')} of {counted(check.samples, 'sample')}"
     near = f"are within {steps_text(plan.steps)} of" if plan.steps else "equal"
-    lines = [f"  check     {of} on {place} {near} {_title(check.oracle)}'s"]
+    lines = [f"  check     {of} on {place} {near} {title_of(check.oracle)}'s"]
     if check.driven:
         tried = f"{counted(check.driven, 'operator')} alone at the ends of their inputs"
         lines.append(f"            {tried}")
     if check.left_out:
         count = counted(check.left_out, "output")
         lines.append(f"            {count} left out: {check.left_out_why}")
-    return [*lines, *(f"            differing network: {case}" for case in check.cases)]
+    return [*lines, *cases]
 
 
 def _decompressed_line(plan: Any) -> str:
@@ -207,43 +212,66 @@ def _choice_line(choice: Any) -> str:
     return f"            part {choice.part}, {count}: {npu}, {cpu} on the CPU, {verdict}"
 
 
-def report_text(report: Any) -> str:
-    """Describe the result of a run, of one network or of several."""
+def headline_lines(headline: Headline) -> list[str]:
+    """Return the verdict, in colour, what it covers, and a line for each figure."""
+    colour = "green" if headline.is_good else "red" if headline.verdict == "FAIL" else "yellow"
+    verdict = click.style(headline.verdict, fg=colour, bold=True)
+    rows = [f"  {title:<9} {text}" for title, text in headline.rows()]
+    return [f"{verdict}  {headline.subject}", *rows]
+
+
+def report_text(report: Any, verbose: bool = False) -> str:
+    """Describe the result of a run, of one network or of several: the headline first.
+
+    With `verbose` all counters, sizes and comparisons follow.
+    """
     if isinstance(report, FirmwareReport):
         shared = ", ".join(f"{key} {value}" for key, value in report.shared_bytes.items())
+        sizes = [size_lines(report.flash_bytes, report.ram_bytes), f"  shared    {shared} B"]
         return "\n".join(
             [
-                *(report_text(network_report) for network_report in report.reports),
-                f"all {counted(len(report.reports), 'network')} in one firmware",
-                size_lines(report.flash_bytes, report.ram_bytes),
-                f"  shared    {shared} B",
+                *headline_lines(report.headline),
+                *(sizes if verbose else []),
                 *application_lines(report.application),
-                report.verdict,
+                *(report_text(network_report, verbose) for network_report in report.reports),
             ]
         )
-    plan = report.plan
-    place = report.board or ("this machine" if plan.npu == NO_NPU else "the NPU model")
-    samples = counted(report.samples, "sample")
     lines = [
-        f"{report.network} on {place} ({plan.npu}, {report.on}), {samples}",
-        *_drawn_lines(report),
-        *plan_lines(plan),
+        *headline_lines(report.headline),
+        *plan_lines(report.plan, verbose),
+        *([] if report.advice else _float_lines(report.plan)),
+        *_comparison_lines(report, verbose),
+        *(f"  {title:<9} {text}" for title, text in report.findings.items()),
+        *(_counter_lines(report) if verbose else []),
+        *(choice_lines(report.sram_choice) if report.sram_choice else []),
+        *(profile_lines(report.profile) if report.profile else []),
+        *_advice_lines(report),
+        *application_lines(report.application),
     ]
+    return "\n".join(lines)
+
+
+def _comparison_lines(report: Any, verbose: bool) -> list[str]:
+    """Describe the samples and each comparison; by default only what the headline does not say."""
+    lines = []
     for comparison in filter(None, (report.golden, report.second)):
-        verdict = comparison_text(comparison)
-        lines.append(
-            f"  {comparison.oracle:<9} {counted(comparison.elements, 'output')}: {verdict}"
-        )
+        says_more = comparison.mismatches or comparison.close
+        if verbose or (comparison is report.second and says_more):
+            count = counted(comparison.elements, "output")
+            lines.append(f"  {comparison.oracle:<9} {count}: {comparison_text(comparison)}")
     if report.fidelity:
         lines.append(f"  fidelity  {report.fidelity.text()}")
-    lines += [f"  {title:<9} {text}" for title, text in report.findings.items()]
+    return [*(_drawn_lines(report) if verbose else []), *lines]
+
+
+def _counter_lines(report: Any) -> list[str]:
+    """Return the sizes by kind, and what processor, NPU and clock counted."""
+    lines, plan = [], report.plan
     if report.flash_bytes and report.ram_bytes:
         lines.append(size_lines(report.flash_bytes, report.ram_bytes))
     if report.network_bytes:
         own = ", ".join(f"{k.replace('_', ' ')} {v}" for k, v in report.network_bytes.items())
         lines.append(f"  its own   {own} B")
-    if report.sram_choice:
-        lines += choice_lines(report.sram_choice)
     if report.cpu_instructions is not None:
         lines.append(
             f"  CPU       {counted(report.cpu_instructions, 'instruction')} per inference"
@@ -256,15 +284,7 @@ def report_text(report: Any) -> str:
         times = ", ".join(f"{key} {value:,}" for key, value in report.run_ns.items())
         simulated = " in QEMU, not of a processor" if report.on == "qemu" else ""
         lines.append(f"  time      ns of an inference{simulated}: {times}")
-    lines += _pmu_lines(report)
-    if report.profile:
-        lines += profile_lines(report.profile)
-    if not report.ended:
-        lines.append("  the firmware's end marker was never seen")
-    lines += _advice_lines(report)
-    lines += application_lines(report.application)
-    lines.append(report.verdict)
-    return "\n".join(lines)
+    return lines + _pmu_lines(report)
 
 
 def _pmu_lines(report: Any) -> list[str]:
@@ -341,11 +361,6 @@ def _next_step(report: Any) -> str:
     if report.plan.npu != NO_NPU:
         return f"use --npu none or --cpu-ops OPERATOR to see which part differs; {elsewhere}"
     return ""
-
-
-def _title(oracle: str) -> str:
-    """Return an oracle's full name; another ethosgen's manifest may name others."""
-    return ORACLES[oracle].title if oracle in ORACLES else oracle
 
 
 def comparison_text(comparison: OutputComparison) -> str:

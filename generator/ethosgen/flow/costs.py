@@ -91,7 +91,7 @@ def cost_of(program: Program, place: Place) -> Cost:
     start_cycles = paced(board.cpu.core, starts)
     cost = Cost(
         npu_cycles=plan.npu_cycles,
-        model_cycles=_model_cycles(plan),
+        model_cycles=model_cycles(plan),
         cpu_cycles=paced(board.cpu.core, own + starts) - start_cycles + sum(filter(None, shares)),
         start_cycles=start_cycles,
         unknown_operators=len(unknown) + shares.count(None),
@@ -128,9 +128,9 @@ def sram_bytes(program: Program, board: Board, mode: str) -> int:
     )
 
 
-def _model_cycles(plan: Plan) -> int | None:
-    """Return the NPU model's estimate for all partitions, None without an NPU."""
-    if plan.accelerator is None:
+def model_cycles(plan: Plan) -> int | None:
+    """Return the NPU model's estimate for all partitions, None without an NPU or a model of it."""
+    if plan.accelerator is None or not plan.accelerator.has_simulator:
         return None
     simulation = simulation_of(plan.accelerator)
     npu = [partition for partition in plan.partitions if partition.on_npu]

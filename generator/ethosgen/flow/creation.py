@@ -10,7 +10,9 @@ from ethosgen.backend import load_wrapped
 from ethosgen.backend.protocol import Wrapped
 from ethosgen.board import Board, load_board
 from ethosgen.board.any_board import any_board
+from ethosgen.flow.advice import with_advice
 from ethosgen.flow.costs import Place
+from ethosgen.flow.headlines import planned_headline
 from ethosgen.flow.models import united_devices
 from ethosgen.flow.planning import (
     PlanSettings,
@@ -27,6 +29,7 @@ from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.configurations import SramChoice
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
+from ethosgen.values.headline import Headline
 from ethosgen.values.naming import joined_name
 from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle, OffloadOptions
@@ -41,13 +44,15 @@ from ethosgen.values.watch import Watch
 class Written:
     """A project on disk: `files` are the files that this call wrote, none if it was up to date.
 
-    `choices` are the schedules chosen for an SRAM limit, in the order of `programs`.
+    `choices` are the schedules chosen for an SRAM limit, and `headlines` the answers at a glance,
+    in the order of `programs`.
     """
 
     directory: Path
     files: frozenset[str]
     programs: tuple[Program, ...]
     choices: tuple[SramChoice, ...] = ()
+    headlines: tuple[Headline, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,7 @@ def create_project(
         programs = _compiled(places, watch)
     else:
         programs, choices = fit_together(recipe.sram_limit, places, watch)
+    programs = [*map(with_advice, programs, places)]
     with watch.phase("render", f"writing the project to {folder}"):
         project = render(
             programs,
@@ -114,7 +120,8 @@ def create_project(
             labels=_read_labels(recipe, networks),
         )
         files = write(project, folder)
-    return Written(folder, files, tuple(programs), tuple(choices))
+    headlines = tuple(map(planned_headline, programs, places))
+    return Written(folder, files, tuple(programs), tuple(choices), headlines)
 
 
 def _compiled(places: Sequence[Place], watch: Watch) -> list[Program]:

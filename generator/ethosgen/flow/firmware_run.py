@@ -10,6 +10,7 @@ from ethosgen.flow.cpu_time import counting, cpu_time
 from ethosgen.flow.models import devices_of, simulator_for
 from ethosgen.flow.planning import make_plan, stored_settings
 from ethosgen.flow.profiling import median, with_operations
+from ethosgen.platforms import find_platform
 from ethosgen.samples.files import save_samples
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
@@ -100,13 +101,19 @@ def run_and_judge(
                 wall_s=watch.wall_s if len(networks) == 1 else {},
                 profile=_profile(network, results, make),
                 diagnosis=diagnose(network, fed, golden, make, watch),
+                advice=info.networks[index].advice,
             )
         )
-    return reports[0] if len(reports) == 1 else _together(reports, built, watch)
+    return reports[0] if len(reports) == 1 else _together(reports, info, built, watch)
 
 
-def _together(reports: Sequence[Report], built: "Built", watch: Watch) -> FirmwareReport:
+def _together(
+    reports: Sequence[Report], info: "ProjectInfo", built: "Built", watch: Watch
+) -> FirmwareReport:
+    flash_room, ram_room = _room(info)
     return FirmwareReport(
+        flash_capacity=flash_room,
+        ram_capacity=ram_room,
         reports=tuple(reports),
         flash_bytes=built.sizes.flash,
         ram_bytes=built.sizes.ram,
@@ -209,7 +216,20 @@ def _sizes(info: "ProjectInfo", built: "Built", index: int, is_alone: bool) -> d
         "flash_bytes": built.sizes.flash,
         "ram_bytes": built.sizes.ram,
         "library_bytes": built.sizes.library,
+        "flash_capacity": _room(info)[0],
+        "ram_capacity": _room(info)[1],
     }
+
+
+def _room(info: "ProjectInfo") -> tuple[int | None, int | None]:
+    """Return the bytes of the board's memories of constants and of data; None on Linux."""
+    from ethosgen.project import room_bytes
+
+    return (
+        (None, None)
+        if find_platform(info.platform).is_alone
+        else room_bytes(info.board, info.memory_mode)
+    )
 
 
 def _shared(built: "Built") -> dict[str, int]:

@@ -84,6 +84,11 @@ ORACLES: Mapping[str, Oracle] = plugins.Registry(
 DEFAULT, SECOND = TFLM, LITERT
 
 
+def title_of(name: str) -> str:
+    """Return an oracle's full name, or a name that only another ethosgen knows."""
+    return ORACLES[name].title if name in ORACLES else name
+
+
 def choices() -> tuple[str, ...]:
     """Return the oracles that a user may name: the two that run any network, and plug-ins'."""
     own = (TFLM, LITERT, MIXED, TOSA)

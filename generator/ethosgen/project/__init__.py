@@ -12,6 +12,7 @@ from ethosgen.project.capacity import (
     link_remedy,
     part_capacities,
     part_sizes,
+    room_bytes,
 )
 from ethosgen.project.clashes import check_names
 from ethosgen.project.devices import require_devices
@@ -40,5 +41,6 @@ __all__ = [
     "part_sizes",
     "render",
     "require_devices",
+    "room_bytes",
     "write",
 ]

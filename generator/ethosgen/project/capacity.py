@@ -204,3 +204,19 @@ def part_capacities(board: Board, memory_mode: str) -> dict[str, tuple[str, int]
             if part not in capacities or size < capacities[part][1]:
                 capacities[part] = (memory, size)
     return capacities
+
+
+def room_bytes(board: Board, memory_mode: str) -> tuple[int, int]:
+    """Return the bytes of a board's memories of code and constants, and of data and tensors.
+
+    A memory that holds both counts in both.
+    """
+    chosen = placement(board, "board", memory_mode)
+    parts = chosen.npu_parts()
+    stored = {chosen.code, chosen.copied_from, parts.get("weights"), parts.get("commands")}
+    kept = {chosen.data, parts.get("arena"), parts.get("io"), parts.get("fast")}
+    flash, ram = (
+        sum(capacity_bytes(board, "board", memory) for memory in memories if memory)
+        for memories in (stored, kept)
+    )
+    return flash, ram

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
+from ethosgen.values.advice import Improvement
 from ethosgen.values.device import Device
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import nearest
@@ -51,6 +52,7 @@ class NetworkInfo:
     weights: ApartInfo | None = None
     """Its weights, if they are apart from the code."""
     cpu_time: CpuTime | None = None
+    advice: tuple[Improvement, ...] = ()
     """The CPU's share of an inference by stored costs; None in a project of an older ethosgen."""
 
 

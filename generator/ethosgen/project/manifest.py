@@ -19,6 +19,7 @@ from ethosgen.project.capacity import part_sizes
 from ethosgen.project.info import ApartInfo, NetworkInfo, ProjectInfo
 from ethosgen.project.weights import alignment_of, regions_of
 from ethosgen.project.weights_file import SUFFIX, read_weights
+from ethosgen.values.advice import Improvement
 from ethosgen.values.arena import ArenaSize
 from ethosgen.values.errors import InputError
 from ethosgen.values.network import Quantization, Tensor
@@ -157,6 +158,7 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
         },
         "plan": dataclasses.asdict(program.summary()),
         "cpu_time": _write_time(program, board),
+        "advice": [dataclasses.asdict(piece) for piece in program.advice],
         "parts": part_sizes(program, board),
         "cpu_ops": list(asked.cpu_ops),
         "offload": asked.mode.value,
@@ -278,6 +280,7 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
         steps=tuple(ProgramStep(**step) for step in network["calls"]),
         weights=_read_weights(directory, network),
         cpu_time=_read_time(network.get("cpu_time")),
+        advice=tuple(Improvement(**piece) for piece in network.get("advice", ())),
         options=OffloadOptions(
             cpu_ops=tuple(map(str, network["cpu_ops"])),
             mode=OffloadMode(network["offload"]),

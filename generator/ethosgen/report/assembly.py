@@ -69,6 +69,7 @@ def assemble(observed: Observed) -> NetworkReport:
     return NetworkReport(
         command=observed.command,
         ethosgen=__version__,
+        headline=observed.report.headline,
         subject=_subject(observed.network),
         setting=observed.setting,
         costs=_costs(observed, calls, timeline, layers),
@@ -80,6 +81,7 @@ def assemble(observed: Observed) -> NetworkReport:
         roofline=make_roofline(layers, calls),
         errata=make_errata(layers),
         optimization=plan.optimization,
+        advice=observed.report.advice,
     )
 
 

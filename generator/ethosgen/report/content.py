@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ethosgen.values.advice import Improvement
+from ethosgen.values.headline import Headline
 from ethosgen.values.optimization import Optimization
 from ethosgen.values.time import CpuTime
 
@@ -288,6 +290,7 @@ class NetworkReport:
 
     command: str
     ethosgen: str
+    headline: Headline
     subject: Subject
     setting: ReportSetting
     costs: CostSummary
@@ -300,11 +303,15 @@ class NetworkReport:
     errata: tuple[ReportedErratum, ...]
     optimization: Optimization | None = None
     """What the optimizer did; the layers are those of the optimized network."""
+    advice: tuple[Improvement, ...] = ()
+    """What would help, the largest gain first."""
     format: int = FORMAT
 
     def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types."""
         time = self.costs.cpu_time
         answer = dataclasses.asdict(self)
+        answer["headline"] = self.headline.as_json()
+        answer["advice"] = [piece.as_json() for piece in self.advice]
         answer["costs"]["cpu_time"] = time.as_json() if time else None
         return answer

@@ -2,23 +2,23 @@
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ethosgen.aot.times import paced, stored_costs, stored_time
+from ethosgen.aot.times import stored_time
 from ethosgen.backend import (
     compiler_of,
     load_wrapped,
     require_simulator,
-    simulation_of,
 )
 from ethosgen.backend.protocol import Wrapped
-from ethosgen.backend.timeline import NpuTimeline
 from ethosgen.board import Board, load_board
 from ethosgen.board.any_board import any_board
+from ethosgen.flow.advice import cpu_estimates, thorough_advice, timelines_of
+from ethosgen.flow.costs import Place, model_cycles
 from ethosgen.flow.creation import create_project
 from ethosgen.flow.firmware import build_project
 from ethosgen.flow.firmware_run import RunOptions, run_and_judge
@@ -102,6 +102,7 @@ def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
         network, program, report = _measured(asked, on, watch)
     with watch.phase("report", "looking at the NPU's work"):
         setting = _setting(recipe, board, program.plan, on)
+        report = replace(report, advice=thorough_advice(program, _place(recipe, board, program)))
         seen = Observed(
             asked.command,
             network,
@@ -160,6 +161,8 @@ def _simulated(asked: ReportRequest, board: Board, watch: Watch) -> tuple[Networ
         ended=True,
         constant=constant_outputs(samples, outputs),
         cpu_time=_stored_time(plan, board) if recipe.board else None,
+        model_cycles=model_cycles(plan),
+        npu_hz=board.npu.clock_hz if recipe.board and board.npu else None,
     )
     return network, program, report
 
@@ -173,6 +176,14 @@ def _accelerator(network: Network, recipe: Recipe, board: Board) -> Accelerator 
     """Return the NPU; without a board, the named one, the file's, or the default."""
     named = board if recipe.board else None
     return choose_accelerator(network, choose_npu(network, recipe.npu), named)
+
+
+def _place(recipe: Recipe, board: Board, program: Program) -> Place:
+    """Return the program's network and board with the recipe's settings."""
+    plan, wrapped = program.plan, [load_wrapped(name) for name in recipe.accelerators]
+    mode = board.choose_memory_mode(recipe.memory_mode, plan.accelerator)
+    settings = PlanSettings(plan.accelerator, recipe.options, recipe.io, wrapped).on(board, mode)
+    return Place(plan.original, board, mode, settings)
 
 
 def _plan(
@@ -196,10 +207,14 @@ def _measured(asked: ReportRequest, on: str, watch: Watch) -> tuple[Network, Pro
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
         directory = Path(temporary) / "project"
         (program,) = create_project(asked.recipe, directory=directory, watch=watch).programs
+        plain = build_project(directory, on=on, watch=watch) if counts else None
         built = build_project(directory, on=on, profile=counts, watch=watch)
         network = program.plan.original
         options = RunOptions(asked.inputs, asked.criteria, line=asked.line, profile=counts)
         report = run_and_judge({0: network}, open_project(directory), built, options, watch)
+        if plain is not None:  # the counters are not of the network
+            sizes = plain.sizes
+            report = replace(report, flash_bytes=sizes.flash, ram_bytes=sizes.ram)
     assert isinstance(report, Report)  # of one network
     return network, program, _with_profile(report, program)
 
@@ -236,24 +251,6 @@ def _setting(recipe: Recipe, board: Board, plan: Plan, on: str) -> ReportSetting
         board_on_qemu=recipe.board is not None and board.on_qemu is not None,
         doubts=tuple(board.clock_doubts("cpu", "npu")) if recipe.board else (),
     )
-
-
-def timelines_of(plan: Plan) -> Mapping[str, NpuTimeline]:
-    """Return the NPU's timeline of each partition; none if no model covers the NPU."""
-    if plan.accelerator is None or not plan.accelerator.has_simulator:
-        return {}
-    simulation = simulation_of(plan.accelerator)
-    return {
-        partition.name: simulation.timeline(plan, partition)
-        for partition in plan.partitions
-        if partition.on_npu
-    }
-
-
-def cpu_estimates(plan: Plan, core: str) -> Mapping[int, int | None]:
-    """Return the cycles of each operator on the CPU by stored costs."""
-    costs = stored_costs(plan).items()
-    return {index: None if cost is None else paced(core, cost) for index, cost in costs}
 
 
 @dataclass(frozen=True)

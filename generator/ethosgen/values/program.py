@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from ethosgen.values.advice import Improvement
 from ethosgen.values.arena import ArenaSize
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.network import Tensor
@@ -125,9 +126,11 @@ class Program:
     steps: tuple[ProgramStep, ...] = ()
     """The calls of the entry, in order."""
     workspaces: tuple[ArenaTensor, ...] = ()
+    """What operators and partitions need besides tensors; `tensor` is NO_TENSOR."""
     stream_cycles: int = 0
     """The estimated cycles that bands of rows take more than whole tensors."""
-    """What operators and partitions need besides tensors; `tensor` is NO_TENSOR."""
+    advice: tuple[Improvement, ...] = ()
+    """What would help, the largest gain first."""
     arena_bound_bytes: int = 0
     """See ArenaSize."""
 

@@ -6,15 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.advice import Improvement
 from ethosgen.values.application import ApplicationReport
 from ethosgen.values.configurations import SramChoice
 from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.grammar import counted, steps_text
+from ethosgen.values.headline import Headline, Latency, Occupancy
 from ethosgen.values.outcome import Difference, OutputComparison
 from ethosgen.values.plan import PlanSummary
 from ethosgen.values.profile import Profile
 from ethosgen.values.security import SecureSide
 from ethosgen.values.time import CpuTime, rounded
+
+_QEMU = "qemu"
+"""The target whose clock says nothing about the board's."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +125,8 @@ class Report:
     stack_bytes: int | None = None
     npu_pmu: Mapping[str, int] | None = None
     """The firmware's readings of the NPU's PMU: cycles, and events by Arm's names."""
+    model_cycles: int | None = None
+    """The NPU model's estimate where no firmware read the PMU."""
     npu_hz: int | None = None
     """The NPU's clock in the board's file; None if it does not say, or there is no NPU."""
     run_ns: Mapping[str, int] | None = None
@@ -144,6 +152,12 @@ class Report:
     """The application's run; None if the firmware has none besides."""
     constant: tuple[str, ...] = ()
     """Outputs that were the same for all samples."""
+    flash_capacity: int | None = None
+    """The bytes of the memories that hold code and constants."""
+    ram_capacity: int | None = None
+    """The bytes of the memories that hold data, stack and tensors."""
+    advice: tuple[Improvement, ...] = ()
+    """What would help, the largest gain first."""
 
     @property
     def findings(self) -> dict[str, str]:
@@ -193,6 +207,64 @@ class Report:
         return "NOT COMPARED" if self.ended and is_open else "FAIL"
 
     @property
+    def headline(self) -> Headline:
+        """The answer at a glance."""
+        return Headline(
+            self.verdict,
+            self.subject,
+            self._compared,
+            self._latency,
+            _occupancy(self.ram_bytes, self.ram_capacity),
+            _occupancy(self.flash_bytes, self.flash_capacity),
+            self.advice[0] if self.advice and self.verdict != "FAIL" else None,
+        )
+
+    @property
+    def subject(self) -> str:
+        """What ran where: "digits on corstone300 (ethos-u55-128, qemu)"."""
+        place = self.board or ("this machine" if self.plan.npu == NO_NPU else "the NPU model")
+        return f"{self.network} on {place} ({self.plan.npu}, {self.on})"
+
+    @property
+    def _compared(self) -> str:
+        """What was compared with what, and the result, in one sentence."""
+        golden, second = self.golden, self.second
+        if not self.ended:
+            return "the firmware's end marker was never seen"
+        if golden is None:
+            return "no golden output to compare with"
+        of = f"{counted(golden.elements, 'output')} of {counted(self.samples, 'sample')}"
+        title = golden.title or golden.oracle
+        if golden.mismatches:
+            far = f"by at most {golden.max_abs_diff:g}"
+            return f"{golden.mismatches:,} of {of} differ from {title}'s, {far}"
+        if golden.steps:
+            return f"{of} within {steps_text(golden.steps)} of {title}'s"
+        if golden.close:
+            return f"{of} equal {title}'s, {golden.close:,} within the tolerance"
+        is_equal = second is not None and second.elements and not second.skipped
+        both = is_equal and second is not None and not second.mismatches and not second.close
+        also = f" and {second.title or second.oracle}'s" if both and second else ""
+        return f"{of} equal {title}'s{also}"
+
+    @property
+    def _latency(self) -> Latency | None:
+        """The time of an inference: measured by the target's clock, or by the models' cycles."""
+        if self.run_ns and self.on != _QEMU:
+            return Latency(self.run_ns["median"] / 1e9, None, is_estimate=False)
+        cpu, hz = self.cpu_time, self.npu_hz
+        cycles = self.npu_pmu["cycles"] if self.npu_pmu else self.model_cycles
+        on_npu = cycles / hz if cycles is not None and hz else None
+        if cpu is None or cpu.seconds is None or (self._calls_npu and on_npu is None):
+            return None
+        unknown = (*cpu.unknown, *(share.title for share in self.plan.shares))
+        return Latency(cpu.seconds + (on_npu or 0), on_npu, hz=cpu.hz, unknown=unknown)
+
+    @property
+    def _calls_npu(self) -> bool:
+        return self.plan.npu != NO_NPU and self.plan.partitions > 0
+
+    @property
     def _within(self) -> str:
         """The verdict of outputs that are near the oracle's, "" if they must be equal."""
         steps = self.golden.steps if self.golden else 0
@@ -204,6 +276,11 @@ class Report:
         if not self.npu_pmu or not self.npu_hz:
             return None
         return rounded(1e3 * self.npu_pmu["cycles"] / self.npu_hz)
+
+    @property
+    def _glance(self) -> dict[str, Any]:
+        advice = [piece.as_json() for piece in self.advice]
+        return {"headline": self.headline.as_json(), "advice": advice}
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as an object of JSON types."""
@@ -217,9 +294,9 @@ class Report:
             "security": self.secure_side.as_json() if self.secure_side else None,
             "passed": self.passed,
             "samples": self.samples,
-            "seed": self.drawn.seed if self.drawn else None,
-            "distributions": dict(self.drawn.distributions) if self.drawn else None,
+            **_drawn_json(self.drawn),
             "verdict": self.verdict,
+            **self._glance,
             "oracle": oracle_json(self.golden) if self.golden else None,
             "mismatches": self.golden.mismatches if self.golden else None,
             "max_abs_diff": _finite(self.golden.max_abs_diff) if self.golden else None,
@@ -283,6 +360,20 @@ class FirmwareReport:
     wall_s: Mapping[str, float] = field(default_factory=dict)
     application: ApplicationReport | None = None
     """The application's run; None if the firmware has none besides."""
+    flash_capacity: int | None = None
+    ram_capacity: int | None = None
+    """As a Report's."""
+
+    @property
+    def headline(self) -> Headline:
+        """The answer at a glance, for the whole firmware."""
+        first, count = self.reports[0], counted(len(self.reports), "network")
+        return Headline(
+            self.verdict,
+            f"{count} in one firmware on {first.board} ({first.plan.npu}, {first.on})",
+            ram=_occupancy(self.ram_bytes, self.ram_capacity),
+            flash=_occupancy(self.flash_bytes, self.flash_capacity),
+        )
 
     @property
     def passed(self) -> bool:
@@ -310,6 +401,7 @@ class FirmwareReport:
             "on": first.on,
             "passed": self.passed,
             "verdict": self.verdict,
+            "headline": self.headline.as_json(),
             "samples": max(report.samples for report in self.reports),
             "mismatches": sum(counts) if len(counts) == len(self.reports) else None,
             "flash_bytes": dict(self.flash_bytes),
@@ -320,6 +412,15 @@ class FirmwareReport:
             **_application_json(self.application),
             "wall_s": {name: round(seconds, 3) for name, seconds in self.wall_s.items()},
         }
+
+
+def _drawn_json(drawn: Drawn | None) -> dict[str, Any]:
+    shares = dict(drawn.distributions) if drawn else None
+    return {"seed": drawn.seed if drawn else None, "distributions": shares}
+
+
+def _occupancy(used: Mapping[str, int] | None, capacity: int | None) -> Occupancy | None:
+    return Occupancy(used["total"], capacity) if used and "total" in used else None
 
 
 def _has_passed(application: ApplicationReport | None) -> bool:

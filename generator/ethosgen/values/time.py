@@ -11,6 +11,9 @@ _UNITS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 _DIGITS = 2
 """An estimate is not known to more of them."""
 
+_SHOWN = 0.1
+"""The least percentage that is shown as a number."""
+
 
 def rounded(value: float) -> float:
     """Return a value with as many significant digits as an estimate has."""
@@ -25,6 +28,15 @@ def duration(seconds: float) -> str:
     unit, size = next(((u, s) for u, s in _UNITS if value >= s), _UNITS[-1])
     shown = rounded(value / size)
     return f"{shown:,.0f} {unit}" if shown >= 10 ** (_DIGITS - 1) else f"{shown:.1f} {unit}"
+
+
+def percent(share: float) -> str:
+    """Return a part of 1 as percent: "0.2 %", "42 %", "99.8 %"."""
+    value = 100 * share
+    if 0 < value < _SHOWN:
+        return f"under {_SHOWN:g} %"
+    is_near_an_end = value < 10 - _SHOWN / 2 or 99 < value < 100 - _SHOWN / 2
+    return f"{value:.1f} %" if is_near_an_end and value else f"{value:.0f} %"
 
 
 def share_text(cycles: int, hz: int | None, source: str) -> str:

@@ -1,0 +1,127 @@
+"""The answer at a glance: the verdict, what was compared, time, memory, and the best advice.
+
+All commands and pages begin with it, so each of its figures has one source.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ethosgen.values.advice import Improvement
+from ethosgen.values.time import duration, percent, rounded
+
+_KIBI, _MEBI = 1 << 10, 1 << 20
+
+
+@dataclass(frozen=True)
+class Latency:
+    """The time of one inference in seconds, and the NPU's and the processor's parts.
+
+    `is_estimate` says that a model counted cycles, which the board's clocks turn into time.
+    `unknown` names what the sum leaves out.
+    """
+
+    seconds: float
+    npu_seconds: float | None
+    is_estimate: bool = True
+    hz: int | None = None
+    unknown: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """Return "≈ 4.4 ms per inference at 32 MHz: NPU 99.8 %, CPU 0.2 %"."""
+        about = "≈ " if self.is_estimate else ""
+        clock = f" at {self.hz / 1e6:g} MHz" if self.hz else ""
+        text = f"{about}{duration(self.seconds)} per inference{clock}"
+        if self.npu_seconds is not None and self.seconds:
+            npu = self.npu_seconds / self.seconds
+            text += f": NPU {percent(npu)}, CPU {percent(1 - npu)}"
+        without = ", ".join(self.unknown)
+        return f"{text}; without {without}, of unknown time" if without else text
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types, with times in milliseconds."""
+        npu = self.npu_seconds
+        return {
+            "milliseconds": rounded(1e3 * self.seconds),
+            "npu_milliseconds": None if npu is None else rounded(1e3 * npu),
+            "is_estimate": self.is_estimate,
+            "unknown": list(self.unknown),
+        }
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """Bytes in use, and those of the memories that hold them; None if the board is unknown."""
+
+    bytes: int
+    capacity_bytes: int | None = None
+
+    @property
+    def share(self) -> float | None:
+        """The part in use, of 1."""
+        return self.bytes / self.capacity_bytes if self.capacity_bytes else None
+
+    def text(self) -> str:
+        """Return "55,150 B, 11 % of 512 KiB"."""
+        if self.share is None or not self.capacity_bytes:
+            return f"{self.bytes:,} B"
+        return f"{self.bytes:,} B, {percent(self.share)} of {_size(self.capacity_bytes)}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+        share = None if self.share is None else round(self.share, 4)
+        return {"bytes": self.bytes, "capacity_bytes": self.capacity_bytes, "share": share}
+
+
+@dataclass(frozen=True)
+class Headline:
+    """What a reader wants first; None or "" for what does not apply.
+
+    `subject` says what was tried where, `compared` which outputs were compared with what. If it
+    `is_library_alone`, nothing was linked yet: `ram` counts tensors, `flash` weights and commands.
+    """
+
+    verdict: str
+    subject: str
+    compared: str = ""
+    latency: Latency | None = None
+    ram: Occupancy | None = None
+    flash: Occupancy | None = None
+    advice: Improvement | None = None
+    is_library_alone: bool = False
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the verdict is a pass."""
+        return self.verdict.startswith("PASS")
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return a title and a text for each figure."""
+        names = ("tensors", "weights") if self.is_library_alone else ("RAM", "flash")
+        uses = zip(names, (self.ram, self.flash), strict=True)
+        memory = [f"{name} {use.text()}" for name, use in uses if use is not None]
+        rows = [
+            ("compared", self.compared),
+            ("time", self.latency.text() if self.latency else ""),
+            ("memory", "; ".join(memory)),
+        ]
+        if self.advice:
+            first, *more = self.advice.lines()
+            rows += [("advice", first), *(("", command) for command in more)]
+        return [(title, text) for title, text in rows if text]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+        return {
+            "verdict": self.verdict,
+            "compared": self.compared,
+            "time": self.latency.as_json() if self.latency else None,
+            "ram": self.ram.as_json() if self.ram else None,
+            "flash": self.flash.as_json() if self.flash else None,
+            "advice": self.advice.as_json() if self.advice else None,
+        }
+
+
+def _size(size: int) -> str:
+    if size >= _MEBI:
+        return f"{size / _MEBI:.3g} MiB"
+    return f"{size / _KIBI:.4g} KiB" if size >= _KIBI else f"{size} B"

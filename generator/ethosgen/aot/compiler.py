@@ -17,6 +17,7 @@ from ethosgen.aot.code.passes import (
 )
 from ethosgen.aot.code.port_names import name_ports
 from ethosgen.aot.code.routine import compile_routine
+from ethosgen.aot.code.slices import progress_symbol
 from ethosgen.aot.code.steps import describe_steps, number_marks
 from ethosgen.aot.fuse.fusion import fuse_chains
 from ethosgen.aot.graph.storage import ALIGNMENT
@@ -78,6 +79,7 @@ def compile_program(plan: Plan, name: str) -> Program:
         steps=tuple(marked.step for marked in steps),
         workspaces=_workspaces(schedule, memory),
         stream_cycles=schedule.stream_cycles,
+        feed=schedule.feed,
     )
 
 
@@ -143,10 +145,13 @@ def _entry_signature(
     ]
     if has_state:
         parameters.append(EntryParameter("state", "int8", False))
-    if plan.io is IoStyle.CALLER:
+    schedule, is_owned = plan.options.schedule, plan.io is IoStyle.CALLER
+    if is_owned or schedule.feed:
         parameters += [EntryParameter(p.c_name, p.tensor.dtype, True) for p in inputs]
+    if is_owned:
         parameters += [EntryParameter(p.c_name, p.tensor.dtype, False) for p in outputs]
-    return EntrySignature(f"{name}_entry", tuple(parameters))
+    progress = progress_symbol(name) if schedule.is_sliced else ""
+    return EntrySignature(f"{name}_entry", tuple(parameters), progress)
 
 
 def _blob_parameters(plan: Plan) -> Iterable[str]:

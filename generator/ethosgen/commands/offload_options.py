@@ -36,6 +36,18 @@ STREAM = click.option(
     help="Whether chains of operators on the CPU compute bands of rows instead of whole tensors, "
     "which takes less SRAM and more time: where a limit needs it, never, or for the least SRAM.",
 )
+FEED = click.option(
+    "--feed",
+    is_flag=True,
+    help="The application gives the input by rows, as a camera's DMA brings them, with NAME_feed(): "
+    "the input is never whole in memory. For networks on the CPU alone.",
+)
+STEP = click.option(
+    "--step",
+    is_flag=True,
+    help="NAME_step() runs an inference in slices, of a band of rows or an operator, for firmware "
+    "without an RTOS. For networks on the CPU alone.",
+)
 SRAM_LIMIT = click.option(
     "--sram-limit",
     type=SIZE,

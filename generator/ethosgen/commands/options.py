@@ -4,6 +4,7 @@ import functools
 import os
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import click
 from ethosgen.commands import completion
 from ethosgen.commands.application import APP, LABELS
 from ethosgen.commands.choices import OpenChoice, ValueChoice, path_option
-from ethosgen.commands.offload_options import SRAM_LIMIT, with_offloading
+from ethosgen.commands.offload_options import FEED, SRAM_LIMIT, STEP, with_offloading
 from ethosgen.host.folders import NO_CACHE
 from ethosgen.platforms import PLATFORMS, find_platform, names_of, usual_platform
 from ethosgen.values.errors import InputError
@@ -314,6 +315,8 @@ def with_recipe(
         @APP
         @LABELS
         @SRAM_LIMIT
+        @FEED
+        @STEP
         @SECURITY
         @WEIGHTS
         @functools.wraps(function)
@@ -329,6 +332,8 @@ def with_recipe(
             platform: str | None,
             memory_mode: str | None,
             sram_limit: int | None,
+            feed: bool,
+            step: bool,
             security: str,
             weights: str,
             app: str | None = None,
@@ -337,6 +342,8 @@ def with_recipe(
         ) -> Any:
             platform = platform or _usual_platform(board)
             board = board or find_platform(platform).default_board
+            schedule = replace(options.schedule, feed=feed, steps=step)
+            options = replace(options, schedule=schedule)
             style = IoStyle(io or ("caller" if weights == "blob" else "arena"))
             recipe = Recipe(
                 networks, board, npu, names, style, platform, memory_mode, options, reading,

@@ -278,6 +278,10 @@ def _counter_lines(report: Any) -> list[str]:
             f"{'' if plan.npu == NO_NPU else ', without the wait for the NPU'}; "
             f"{report.init_instructions} for init; {report.stack_bytes} B of stack"
         )
+    if report.slice_instructions is not None:
+        lines.append(
+            f"            {counted(report.slice_instructions, 'instruction')} in the longest slice"
+        )
     if report.cpu_time is not None:
         lines.append(f"            {report.cpu_time.text()}{_counting(report)}")
     if report.run_ns:

@@ -83,6 +83,11 @@ def create_project(
     if recipe.npu not in (None, NO_NPU):
         board.accelerator(recipe.npu)
     networks = _read_all(recipe, watch)
+    if len(networks) > 1 and recipe.options.schedule.is_sliced:
+        raise InputError(
+            "--feed and --step are for a project of one network, since several share an arena "
+            "that an unfinished inference needs; make a project for each"
+        )
     folder = directory or Path(joined_name([network.name for network in networks]))
     wanted = _with_the_others(
         [_Wanted(network, _options_of(recipe)) for network in networks], folder, watch
@@ -130,7 +135,8 @@ def _compiled(places: Sequence[Place], watch: Watch) -> list[Program]:
     room = arena_room(programs, places[0].board, places[0].mode)
     for number, place in enumerate(places):
         schedule = place.settings.options.schedule
-        is_free = place.accelerator is None and schedule == Schedule()
+        is_usual = replace(schedule, feed=False, steps=False) == Schedule()
+        is_free = place.accelerator is None and is_usual
         if is_free and programs[number].arena_bytes > room > 0:
             programs[number] = place.scheduled(replace(schedule, arena_bytes=room)).compiled(watch)
     return programs

@@ -41,15 +41,15 @@ def explore(attempt: Attempt, usual: Schedule, aim: int | None = None) -> list[T
     if first is not None and (first.partitions or can_stream):
         if aim is not None and first.sram_bytes > aim:
             limit = near_bytes(first) - (first.sram_bytes - aim)
-            _try_limit(try_out, limit)
+            _try_limit(try_out, usual, limit)
             if can_stream:  # the least that there is
-                _try_limit(try_out, GRAIN)
+                _try_limit(try_out, usual, GRAIN)
         if first.partitions or aim is None:
-            _descend(try_out, near_bytes(first))
+            _descend(try_out, usual, near_bytes(first))
     return [tried[index] for index in front([trial.cost for trial in tried])]
 
 
-def _descend(try_out: Attempt, needed: int) -> None:
+def _descend(try_out: Attempt, usual: Schedule, needed: int) -> None:
     """Try smaller and smaller limits, skipping those that the last result already meets.
 
     The arena also has the CPU's tensors, so it may be larger than a limit that Vela has met.
@@ -59,7 +59,7 @@ def _descend(try_out: Attempt, needed: int) -> None:
         limit = int(needed * RATIO**step)
         if limit >= reached:
             continue
-        cost = _try_limit(try_out, limit)
+        cost = _try_limit(try_out, usual, limit)
         is_less = cost is not None and near_bytes(cost) < reached
         stuck = 0 if is_less else stuck + 1
         if cost is not None and is_less:
@@ -68,10 +68,11 @@ def _descend(try_out: Attempt, needed: int) -> None:
             return
 
 
-def _try_limit(try_out: Attempt, limit: int) -> Cost | None:
-    """Try the strategy "performance" with a limit, in whole grains."""
+def _try_limit(try_out: Attempt, usual: Schedule, limit: int) -> Cost | None:
+    """Try the strategy "performance" with a limit, in whole grains, and the usual slices."""
     whole = limit // GRAIN * GRAIN
-    return try_out(Schedule(Strategy.PERFORMANCE, whole)) if whole > 0 else None
+    schedule = Schedule(Strategy.PERFORMANCE, whole, feed=usual.feed, steps=usual.steps)
+    return try_out(schedule) if whole > 0 else None
 
 
 def near_bytes(cost: Cost) -> int:

@@ -175,9 +175,11 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
 
 
 def _write_schedule(schedule: Schedule) -> dict[str, Any]:
-    written = {"strategy": schedule.strategy.value, "arena_bytes": schedule.arena_bytes}
-    usual = schedule.stream is Streaming.AUTO
-    return written if usual else {**written, "stream": schedule.stream.value}
+    written: dict[str, Any] = {"strategy": schedule.strategy.value, "arena_bytes": schedule.arena_bytes}
+    if schedule.stream is not Streaming.AUTO:
+        written["stream"] = schedule.stream.value
+    asked = {"feed": schedule.feed, "step": schedule.steps}
+    return {**written, **{option: True for option, is_asked in asked.items() if is_asked}}
 
 
 def _write_time(program: Program, board: Board) -> dict[str, Any] | None:
@@ -310,7 +312,13 @@ def _read_time(time: Mapping[str, Any] | None) -> CpuTime | None:
 def _read_schedule(schedule: Mapping[str, Any]) -> Schedule:
     limit = schedule["arena_bytes"]
     stream = Streaming(schedule.get("stream", Streaming.AUTO.value))
-    return Schedule(Strategy(schedule["strategy"]), None if limit is None else int(limit), stream)
+    return Schedule(
+        Strategy(schedule["strategy"]),
+        None if limit is None else int(limit),
+        stream,
+        bool(schedule.get("feed", False)),
+        bool(schedule.get("step", False)),
+    )
 
 
 def _read_weights(directory: Path, network: Mapping[str, Any]) -> ApartInfo | None:

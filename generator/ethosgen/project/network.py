@@ -1,5 +1,6 @@
 """The templates' values for one network."""
 
+import dataclasses
 import re
 from typing import Any
 
@@ -30,7 +31,8 @@ _QUANTIZED = ("int8", "uint8", "int16")
 """Types for which ethosgen_quantization.h has functions."""
 
 _LIBRARY_NAMES = re.compile(
-    r"arena|check_weights|commands\w*|entry|init|lock|npu_\w+|reset|run|state|unlock|weights\w*"
+    r"arena|check_weights|commands\w*|entry|feed|init|lock|npu_\w+|progress|reset|run|state|step|"
+    r"unlock|weights\w*"
 )
 """Suffixes of NAME_ that the library itself uses; ports of these names get a "_" appended."""
 
@@ -62,6 +64,8 @@ def network_facts(
         "folder": f"{program.name}/" if is_shared else "",
         "source": f"{plan.network.name}.tflite",
         "may_wait": program.may_wait,
+        "is_sliced": plan.options.schedule.is_sliced,
+        "feed": None if program.feed is None else dataclasses.asdict(program.feed),
         "inputs": [_port_facts(program, port, alignment) for port in program.inputs],
         "outputs": [_port_facts(program, port, alignment) for port in program.outputs],
         **memories,
@@ -129,6 +133,8 @@ def _argument(program: Program, parameter: str, arena: str) -> str:
     blobs = {blob.parameter: blob for blob in program.plan.blobs if blob.data}
     if parameter in blobs:
         return f"(const int8_t *){blob_symbol(program, blobs[parameter])}"
+    if program.feed and parameter == program.inputs[0].c_name:
+        return "rows"
     return "NULL" if parameter == READ_ONLY else parameter
 
 
@@ -150,6 +156,7 @@ def _port_facts(program: Program, port: Port, alignment: int) -> dict[str, Any]:
         "label": label,
         "label_cpp": cpp_name(label),
         "buffer": f"{program.name}_{label}()" if port.offset is not None else f"{label}_buffer",
+        "is_fed": program.feed is not None and port in program.inputs,
         "MACRO": f"{program.name}_{label}".upper(),
         "comment": tensor.name.replace("*/", "* /"),
         "ctype": C_TYPES[tensor.dtype],

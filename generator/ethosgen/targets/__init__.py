@@ -278,6 +278,7 @@ def _run_sample(
         cpu_instructions=round(reply.cpu_ticks / ticks_per_instruction),
         init_instructions=round(hello.init_ticks / ticks_per_instruction),
         stack_bytes=reply.stack_bytes,
+        slice_instructions=round(reply.slice_ticks / ticks_per_instruction) or None,
         npu_pmu=_pmu_figures(reply, info.npu),
     )
 

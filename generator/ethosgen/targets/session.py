@@ -30,6 +30,8 @@ _RUN_REQUEST = struct.Struct("<II")
 _RUN = struct.Struct("<IIIIII")
 _PMU = struct.Struct("<Q8I")
 """Appended to an answer to RUN by firmware that reads the NPU's PMU: cycles, events, counts."""
+_SLICE = struct.Struct("<I")
+"""Appended to that by firmware in slices: the ticks of the longest."""
 _END = struct.Struct("<II")
 _REPORT = struct.Struct("<4I5Q3I")
 _PROFILE = struct.Struct("<III")
@@ -99,6 +101,8 @@ class RunReply:
     npu_cycles: int = 0
     npu_events: Mapping[int, int] = field(default_factory=dict)
     """The PMU's event counters, by the numbers of Arm's enum pmu_event."""
+    slice_ticks: int = 0
+    """Those of the longest slice; 0 if the firmware runs an inference as a whole."""
 
 
 @dataclass(frozen=True)
@@ -204,14 +208,16 @@ class Session:
         number = next(self._run_numbers)
         request = _RUN_REQUEST.pack(number, network)
         body = self._ask(SessionRequest.RUN, request, timeout_s, "end its inference")
-        if len(body) not in (_RUN.size, _RUN.size + _PMU.size):
+        sizes = _RUN.size, _RUN.size + _PMU.size, _RUN.size + _PMU.size + _SLICE.size
+        if len(body) not in sizes:
             raise ProtocolError("the firmware's answer to a run is invalid; build it again")
         echoed, status, npu_status, npu_qread, ticks, stack_bytes = _RUN.unpack_from(body)
         if echoed != number:
             raise ProtocolError("the firmware's answer to a run is invalid; build it again")
         check_stack(stack_bytes, self._stack_bytes)
         cycles, events = _read_pmu(body[_RUN.size :])
-        return RunReply(status, npu_status, npu_qread, ticks, stack_bytes, cycles, events)
+        (longest,) = _SLICE.unpack(body[sizes[1] :] or bytes(_SLICE.size))
+        return RunReply(status, npu_status, npu_qread, ticks, stack_bytes, cycles, events, longest)
 
     def read_output(self, port: int, size: int, timeout_s: float, network: int = 0) -> bytes:
         """Read an output of `size` bytes of a network."""
@@ -327,5 +333,5 @@ def _read_hello(body: bytes) -> Hello:
 def _read_pmu(body: bytes) -> tuple[int, dict[int, int]]:
     if not body:  # an application of an older ethosgen
         return 0, {}
-    cycles, *words = _PMU.unpack(body)
+    cycles, *words = _PMU.unpack_from(body)
     return cycles, {e: n for e, n in zip(words[:4], words[4:], strict=True) if e}

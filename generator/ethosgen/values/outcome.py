@@ -102,7 +102,8 @@ class OutputComparison:
 class Sample:
     """One inference as the target reports it; None for figures that the target cannot measure.
 
-    cpu_instructions counts outside the wait for the NPU; stack_bytes is the painted stack's use;
+    cpu_instructions counts outside the wait for the NPU, slice_instructions in the longest slice of
+    an inference in slices; stack_bytes is the painted stack's use;
     npu_pmu is what the firmware read from the NPU's performance monitor, by event. run_ns is the
     time on the wall, where the target's clock measures that. profile is the cost of each step, in a
     run that asked for it. cpu_cycles are those of the processor's model, where QEMU counted blocks.
@@ -112,6 +113,7 @@ class Sample:
     cpu_instructions: int | None = None
     init_instructions: int | None = None
     stack_bytes: int | None = None
+    slice_instructions: int | None = None
     npu_pmu: Mapping[str, int] | None = None
     run_ns: int | None = None
     profile: Profile | None = None

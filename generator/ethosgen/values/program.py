@@ -96,6 +96,16 @@ class Constant:
 
 
 @dataclass(frozen=True)
+class Feed:
+    """How the caller gives the input: `rows` rows, of which the first `read` matter."""
+
+    rows: int
+    read: int
+    elements: int
+    """Those of a row."""
+
+
+@dataclass(frozen=True)
 class Program:
     """The network as C: `sources` maps a file name to text that TVM's code generator emitted.
 
@@ -103,7 +113,7 @@ class Program:
     `entry_parameters`, in order: "arena", "read_only" and the plan's other blobs that have a
     parameter, "state" if `state_bytes` is not 0, then the
     c_name of each port that the caller owns, and returns 0 or the first non-zero status of an NPU
-    invocation.
+    invocation. In slices (`aot.code.slices`) it returns after each, with MORE but for the last.
     """
 
     name: str
@@ -131,6 +141,8 @@ class Program:
     """The estimated cycles that bands of rows take more than whole tensors."""
     advice: tuple[Improvement, ...] = ()
     """What would help, the largest gain first."""
+    feed: Feed | None = None
+    """Of a network whose input is fed by rows."""
     arena_bound_bytes: int = 0
     """See ArenaSize."""
 

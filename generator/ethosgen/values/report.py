@@ -122,6 +122,8 @@ class Report:
     cpu_time: CpuTime | None = None
     """The processor's share of an inference, of the samples the largest."""
     init_instructions: int | None = None
+    slice_instructions: int | None = None
+    """Those of the longest slice of an inference that runs in slices."""
     stack_bytes: int | None = None
     npu_pmu: Mapping[str, int] | None = None
     """The firmware's readings of the NPU's PMU: cycles, and events by Arm's names."""
@@ -314,6 +316,7 @@ class Report:
             "cpu_instructions": self.cpu_instructions,
             "cpu_time": self.cpu_time.as_json() if self.cpu_time else None,
             "init_instructions": self.init_instructions,
+            "slice_instructions": self.slice_instructions,
             "stack_bytes": self.stack_bytes,
             "npu_pmu": dict(self.npu_pmu) if self.npu_pmu else None,
             "npu_milliseconds": self._npu_milliseconds,

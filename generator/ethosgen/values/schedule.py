@@ -34,6 +34,15 @@ class Schedule:
     strategy: Strategy = Strategy.PERFORMANCE
     arena_bytes: int | None = None
     stream: Streaming = Streaming.AUTO
+    feed: bool = False
+    """Whether the caller gives the input by rows, so that it is never whole in memory."""
+    steps: bool = False
+    """Whether an inference can be run in slices."""
+
+    @property
+    def is_sliced(self) -> bool:
+        """Whether an inference can pause after a band of rows, or an operator."""
+        return self.feed or self.steps
 
 
 USUAL_SCHEDULE = Schedule()

@@ -34,6 +34,10 @@ class Status(IntEnum):
     WEIGHTS_OTHER_NETWORK = 25
     WEIGHTS_OTHER_CODE = 26
     BUSY = 27
+    MORE = 28
+    ROWS_MISSING = 29
+    TOO_MANY_ROWS = 30
+    WRONG_ROW = 31
 
     @property
     def c_name(self) -> str:

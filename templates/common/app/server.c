@@ -145,6 +145,64 @@ static uint8_t *find(const struct frame *frame, bool is_output, uint32_t bytes)
     return (uint8_t *)port->buffer + place.offset;
 }
 
+{% if networks[0].feed %}
+static struct {
+    uint8_t rows[SERVER_FEED_ROWS * {{ networks[0].inputs[0].bytes // networks[0].feed.rows }}];
+    uint32_t bytes; /* of the input until now */
+    uint32_t given;
+} input;
+
+/* Give the rows that have come: as many together as there is room for. */
+static bool give_rows(const struct ethosgen_network *network)
+{
+    uint32_t first = input.given / network->row_bytes;
+    uint32_t count = (input.bytes - input.given) / network->row_bytes;
+
+    input.given = input.bytes;
+    return server.firmware->feed(input.rows, first, count) == ETHOSGEN_OK;
+}
+
+static bool take_rows(const struct ethosgen_network *network, const uint8_t *from, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < bytes; i++) {
+        input.rows[input.bytes - input.given] = from[i];
+        input.bytes++;
+        bool is_full = input.bytes - input.given == sizeof input.rows;
+        bool is_last = input.bytes == network->inputs[0].bytes;
+        if ((is_full || is_last) && !give_rows(network)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool take_input(const struct frame *frame)
+{
+    const struct ethosgen_network *network = &ethosgen_networks[0];
+    struct place place;
+
+    if (frame->body_bytes < sizeof place) {
+        return false;
+    }
+    memcpy(&place, frame->body, sizeof place);
+    uint32_t bytes = frame->body_bytes - (uint32_t)sizeof place;
+    if (place.network != 0 || place.port != 0 || place.offset > network->inputs[0].bytes ||
+        bytes > network->inputs[0].bytes - place.offset) {
+        return false;
+    }
+    if (place.offset == 0) {
+        input.bytes = 0;
+        input.given = 0;
+    }
+    bool is_new = place.offset == input.bytes; /* a repeated request is here already */
+    if (place.offset > input.bytes ||
+        (is_new && !take_rows(network, frame->body + sizeof place, bytes))) {
+        return false;
+    }
+    answer(frame, NULL, 0, NULL, 0);
+    return true;
+}
+{% else %}
 static bool take_input(const struct frame *frame)
 {
     if (frame->body_bytes < sizeof(struct place)) {
@@ -159,6 +217,7 @@ static bool take_input(const struct frame *frame)
     answer(frame, NULL, 0, NULL, 0);
     return true;
 }
+{% endif %}
 
 {% if handover %}
 void server_run_network(const struct server_firmware *firmware,

@@ -19,6 +19,13 @@
 
 #define SERVER_PROTOCOL 2u
 #define SERVER_NPU_EVENTS 4
+{% if networks[0].feed %}
+
+/* The rows of the input that come together, as a camera's DMA would bring them. */
+#ifndef SERVER_FEED_ROWS
+#define SERVER_FEED_ROWS 1
+#endif
+{% endif %}
 
 /* The result and the cost of one inference. */
 struct server_run {
@@ -30,6 +37,9 @@ struct server_run {
     uint32_t npu_cycles[2];                /* counted by the NPU's PMU: low word, high word */
     uint32_t npu_event[SERVER_NPU_EVENTS]; /* the events that were counted; 0: none */
     uint32_t npu_count[SERVER_NPU_EVENTS];
+{% if networks[0].is_sliced %}
+    uint32_t slice_ticks; /* of the longest slice */
+{% endif %}
 };
 
 struct server_firmware {
@@ -40,6 +50,9 @@ struct server_firmware {
     uint32_t security; /* what secure_evidence() returned */
 {% endif %}
     void (*run)(const struct ethosgen_network *network, struct server_run *result);
+{% if networks[0].feed %}
+    ethosgen_status (*feed)(const void *rows, uint32_t first, uint32_t count);
+{% endif %}
 };
 
 {% if handover %}

@@ -31,11 +31,18 @@ static ethosgen_status run_of_{{ network.name }}(void)
 {%- for port in network.inputs + network.outputs %}{{ port.label }}_of_{{ network.name }}{{ ", " if not loop.last }}{% endfor %});
 }
 {% endif %}
+{% if network.feed %}
+
+static ethosgen_status feed_of_{{ network.name }}(const void *rows, uint32_t first, uint32_t count)
+{
+    return {{ network.name }}_feed(rows, first, count);
+}
+{% endif %}
 {% for kind, ports in (("inputs", network.inputs), ("outputs", network.outputs)) %}
 
 static const struct ethosgen_port {{ kind }}_of_{{ network.name }}[] = {
 {% for port in ports %}
-    {{ "{" }}{% if io == "caller" %}{{ port.label }}_of_{{ network.name }}{% else %}&{{ network.arena }}[{{ port.MACRO }}_OFFSET]{% endif %}, {{ port.MACRO }}_BYTES},
+    {{ "{" }}{% if io == "caller" %}{{ port.label }}_of_{{ network.name }}{% elif port.is_fed %}NULL{% else %}&{{ network.arena }}[{{ port.MACRO }}_OFFSET]{% endif %}, {{ port.MACRO }}_BYTES},
 {% endfor %}
 };
 {% endfor %}
@@ -51,6 +58,13 @@ const struct ethosgen_network ethosgen_networks[ETHOSGEN_NETWORKS] = {
         .output_count = COUNT(outputs_of_{{ network.name }}),
         .init = {{ network.name }}_init,
         .run = {{ "run_of_" ~ network.name if io == "caller" else network.name ~ "_run" }},
+{% if network.feed %}
+        .feed = feed_of_{{ network.name }},
+        .row_bytes = {{ network.inputs[0].MACRO }}_BYTES / {{ network.inputs[0].MACRO }}_ROWS,
+{% endif %}
+{% if network.is_sliced %}
+        .step = {{ network.name }}_step,
+{% endif %}
         .reset = {{ network.name ~ "_reset" if network.variables else "NULL" }},
     },
 {% endfor %}

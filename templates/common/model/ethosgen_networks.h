@@ -37,6 +37,14 @@ struct ethosgen_network {
     uint8_t output_count;
     ethosgen_status (*init)({{ "const void *weights, uint32_t bytes" if apart else "void" }});
     ethosgen_status (*run)(void); /* reads the inputs' buffers, writes the outputs' */
+{% if networks[0].feed %}
+    /* Gives rows of the only input, which has no buffer. */
+    ethosgen_status (*feed)(const void *rows, uint32_t first, uint32_t count);
+    uint32_t row_bytes;
+{% endif %}
+{% if networks[0].is_sliced %}
+    ethosgen_status (*step)(void); /* runs a slice */
+{% endif %}
     void (*reset)(void);          /* restores the initial state; NULL if there is no state */
 };
 

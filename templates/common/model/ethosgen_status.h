@@ -35,7 +35,12 @@ typedef enum ethosgen_status {
     ETHOSGEN_WEIGHTS_DAMAGED = 24,      /* a CRC-32 of the file is wrong */
     ETHOSGEN_WEIGHTS_OTHER_NETWORK = 25,/* the file is for a network of another name */
     ETHOSGEN_WEIGHTS_OTHER_CODE = 26,   /* the file is for other code of the network */
-    ETHOSGEN_BUSY = 27                  /* another run is in progress: only one at a time can be */
+    ETHOSGEN_BUSY = 27,                 /* another run is in progress: only one at a time can be */
+    /* For inferences in slices, and inputs by rows: */
+    ETHOSGEN_MORE = 28,          /* not a failure: the inference goes on with the next call */
+    ETHOSGEN_ROWS_MISSING = 29,  /* the input has fewer rows than the network needs */
+    ETHOSGEN_TOO_MANY_ROWS = 30, /* more rows than the input has */
+    ETHOSGEN_WRONG_ROW = 31      /* not the row that follows the last one: one was lost */
 } ethosgen_status;
 
 #endif /* ETHOSGEN_STATUS_H */

@@ -15,7 +15,7 @@
 {% if platform.has_locks %}
 #include <zephyr/kernel.h>
 {% endif %}
-{% if variables %}
+{% if variables or is_sliced %}
 #include <string.h>
 {% endif %}
 
@@ -151,6 +151,88 @@ void {{ name }}_reset(void)
 }
 
 {% endif %}
+{% if is_sliced %}
+enum { {{- " CALL, TURN, FED, LEFT " -}} }; /* of {{ name }}_progress, all 0 when an inference begins */
+
+{% if feed %}
+static uint32_t rows_given;
+static bool is_done; /* the last row has also ended the inference */
+
+{% endif %}
+static void begin(void)
+{
+    memset({{ name }}_progress, 0, sizeof {{ name }}_progress);
+{% if feed %}
+    rows_given = 0;
+    is_done = false;
+{% endif %}
+}
+
+/* Compute the next slice, or all that are left. After another status than ETHOSGEN_MORE the next
+ * inference begins. */
+static ethosgen_status go_on(bool is_one)
+{
+{% if feed %}
+    const {{ inputs[0].ctype }} *rows = NULL; /* all are taken */
+    ethosgen_status status = is_done ? ETHOSGEN_OK : ETHOSGEN_MORE;
+
+    if (rows_given < {{ inputs[0].MACRO }}_ROWS) {
+        return ETHOSGEN_ROWS_MISSING;
+    }
+    while (status == ETHOSGEN_MORE) {
+{% else %}
+    ethosgen_status status = ETHOSGEN_MORE;
+
+    while (status == ETHOSGEN_MORE) {
+{% endif %}
+        status = (ethosgen_status){{ name }}_entry({{ entry_arguments }});
+        if (is_one) {
+            break;
+        }
+    }
+    if (status != ETHOSGEN_MORE) {
+        begin();
+    }
+    return status;
+}
+
+{% endif %}
+{% if feed %}
+static ethosgen_status take(const {{ inputs[0].ctype }} *given, uint32_t first, uint32_t count)
+{
+    const uint32_t read = {{ feed.read }}; /* rows below are not read */
+
+    if (first != 0 && first != rows_given) {
+        return ETHOSGEN_WRONG_ROW;
+    }
+    if (first > {{ inputs[0].MACRO }}_ROWS || count > {{ inputs[0].MACRO }}_ROWS - first) {
+        return ETHOSGEN_TOO_MANY_ROWS;
+    }
+    if (given == NULL && count != 0) {
+        return ETHOSGEN_BAD_BUFFER;
+    }
+    if (first == 0) {
+        begin();
+    }
+    if (first < read) {
+        {{ name }}_progress[LEFT] = (int32_t)(count < read - first ? count : read - first);
+    }
+    while ({{ name }}_progress[LEFT] > 0) {
+        uint32_t taken = (uint32_t){{ name }}_progress[FED] - first;
+        const {{ inputs[0].ctype }} *rows = &given[taken * {{ inputs[0].MACRO }}_ROW_ELEMENTS];
+        ethosgen_status status = (ethosgen_status){{ name }}_entry({{ entry_arguments }});
+
+        is_done = status == ETHOSGEN_OK;
+        if (!is_done && status != ETHOSGEN_MORE) {
+            begin();
+            return status;
+        }
+    }
+    rows_given = first + count;
+    return ETHOSGEN_OK;
+}
+
+{% endif %}
 {% macro refuse(condition, status) %}
     if ({{ condition }}) {
 {% if lock %}
@@ -159,7 +241,7 @@ void {{ name }}_reset(void)
         return {{ status }};
     }
 {% endmacro %}
-{% macro run_body() %}
+{% macro run_body(call) %}
 {% if lock %}
     if (k_is_in_isr()) {
         return ETHOSGEN_BUSY; /* an interrupt handler cannot wait for a lock */
@@ -176,7 +258,7 @@ void {{ name }}_reset(void)
 {% if kept_bytes %}
     put_state_back();
 {% endif %}
-    ethosgen_status status = (ethosgen_status){{ name }}_entry({{ entry_arguments }});
+    ethosgen_status status = {{ call }};
 {% if variables %}
     if (status != ETHOSGEN_OK{{ " && status != ETHOSGEN_NOT_READY" if may_wait }}) {
         {{ name }}_reset(); /* the failed run may have updated only a part of the state */
@@ -194,9 +276,10 @@ void {{ name }}_reset(void)
 {% endif %}
     return status;
 {% else %}
-    return (ethosgen_status){{ name }}_entry({{ entry_arguments }});
+    return {{ call }};
 {% endif %}
 {% endmacro %}
+{% set whole = "go_on(false)" if is_sliced else "(ethosgen_status)" ~ name ~ "_entry(" ~ entry_arguments ~ ")" %}
 {% if apart %}
 ethosgen_status {{ name }}_check_weights(const void *file, uint32_t bytes)
 {
@@ -235,7 +318,7 @@ ethosgen_status {{ name }}_init(void)
 {% if io == "arena" %}
 ethosgen_status {{ name }}_run(void)
 {
-{{ run_body() -}}
+{{ run_body(whole) -}}
 }
 {% else %}
 static inline bool is_unusable(const void *buffer)
@@ -250,6 +333,20 @@ ethosgen_status {{ name }}_run(
     if ({% for port in inputs + outputs %}is_unusable({{ port.c_name }}){{ " || " if not loop.last }}{% endfor %}) {
         return ETHOSGEN_BAD_BUFFER;
     }
-{{ run_body() -}}
+{{ run_body(whole) -}}
+}
+{% endif %}
+{% if is_sliced %}
+
+ethosgen_status {{ name }}_step(void)
+{
+{{ run_body("go_on(true)") -}}
+}
+{% endif %}
+{% if feed %}
+
+ethosgen_status {{ name }}_feed(const {{ inputs[0].ctype }} *rows, uint32_t first, uint32_t count)
+{
+{{ run_body("take(rows, first, count)") -}}
 }
 {% endif %}

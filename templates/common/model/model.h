@@ -5,7 +5,18 @@
  *     ethosgen_npu_init(base_addr, secure, privileged);    once, for all networks
 {% endif %}
  *     {{ name }}_init({{ "weights, bytes" if apart }});
-{% if io == "arena" %}
+{% if feed %}
+ *
+ * and for each inference, as the rows of the input come
+ *
+ *     {{ name }}_feed(rows, first, count);
+ *     ...
+ *     {{ name }}_run();
+ *     ... read the output{{ "s" if outputs|length > 1 }}: {{ outputs|map(attribute="buffer")|join(", ") }}
+ *
+ * The input is never whole in memory. The arena is in use from the first row on; the outputs in it
+ * are valid until the next inference's first row.
+{% elif io == "arena" %}
  *
  * and for each inference
  *
@@ -118,6 +129,10 @@ extern "C" {
 {% if io == "caller" %}
 #define {{ port.MACRO }}_BUFFER_BYTES {{ port.buffer_bytes }}
 {% endif %}
+{% if port.is_fed %}
+#define {{ port.MACRO }}_ROWS {{ feed.rows }}
+#define {{ port.MACRO }}_ROW_ELEMENTS {{ feed.elements }}
+{% endif %}
 #define {{ port.MACRO }}_DIMENSIONS {{ port.shape|length }}
 #define {{ port.MACRO }}_SHAPE { {{- port.shape|join(", ") -}} }
 {% if port.scale %}
@@ -134,7 +149,7 @@ extern "C" {
 {% if not is_shared %}
 extern int8_t {{ name }}_arena[{{ NAME }}_ARENA_BYTES];
 {% endif %}
-{% for port in inputs + outputs %}
+{% for port in inputs + outputs if not port.is_fed %}
 {% if not (loop.first and is_shared) %}
 
 {% endif %}
@@ -184,8 +199,28 @@ ethosgen_status {{ name }}_init(void);
 void {{ name }}_reset(void);
 {% endif %}
 
+{% if feed %}
 /*
- * Run one inference.
+ * Give `count` rows of the input from row number `first` on, {{ feed.elements|counted("element") }} each, and compute what they allow.
+ *
+ * Rows come from the top of the picture to the bottom, in any portions. Row 0 begins an inference,
+ * also if the last one has not ended. The rows are copied. After row {{ feed.rows - 1 }}, call {{ name }}_run(), or
+ * {{ name }}_step() until it does not return ETHOSGEN_MORE.
+ *
+ * Returns ETHOSGEN_OK, or, without an effect: ETHOSGEN_WRONG_ROW if `first` is neither 0 nor the row
+ * after the last one, ETHOSGEN_TOO_MANY_ROWS for rows after the last, or ETHOSGEN_BAD_BUFFER for NULL.
+ */
+ethosgen_status {{ name }}_feed(const {{ inputs[0].ctype }} *rows, uint32_t first, uint32_t count);
+
+/*
+ * Compute the rest of an inference whose rows were all given.
+ *
+ * Returns ETHOSGEN_OK, or ETHOSGEN_ROWS_MISSING, without an effect, if rows are missing. After any
+ * other status the outputs are invalid, and the next inference can begin.
+ */
+{% else %}
+/*
+ * Run one inference{{ ", or the rest of one that " ~ name ~ "_step() began" if is_sliced }}.
  *
 {% if may_wait %}
  * Returns ETHOSGEN_OK, or ETHOSGEN_NOT_READY if the network has taken its inputs and will give outputs
@@ -202,6 +237,7 @@ void {{ name }}_reset(void);
  * leaves the state as it is{% endif %}{% if may_wait %}. ETHOSGEN_NOT_READY is not a failure{% endif %}.
 {% endif %}
  */
+{% endif %}
 {% if io == "arena" %}
 ethosgen_status {{ name }}_run(void);
 {% else %}
@@ -209,12 +245,23 @@ ethosgen_status {{ name }}_run(
 {%- for port in inputs %}const {{ port.ctype }} *{{ port.c_name }}, {% endfor %}
 {%- for port in outputs %}{{ port.ctype }} *{{ port.c_name }}{{ ", " if not loop.last }}{% endfor %});
 {% endif %}
+{% if is_sliced %}
+
+/*
+ * Compute one slice of {{ "the same" if feed else "an inference" }}: {{ "a turn of a chain of rows, or an operator" }}. It begins no other task.
+ *
+ * Returns ETHOSGEN_MORE if slices are left, otherwise what {{ name }}_run() returns.{% if not feed %} The inputs must
+ * not change before.{% endif %}
+
+ */
+ethosgen_status {{ name }}_step(void);
+{% endif %}
 {% if platform.has_locks %}
 
 /*
  * Lock and unlock {{ "the arena and all networks" if is_shared else "the network" }}. The lock is recursive; {{ name }}_run() takes it too.
 {% if io == "arena" %}
- * If several threads use the network, each must hold the lock from writing inputs to reading outputs.
+ * If several threads use the network, each must hold the lock from {{ "the first row" if feed else "writing inputs" }} to reading outputs.
 {% endif %}
  */
 void {{ name }}_lock(void);

@@ -7,7 +7,10 @@
  *     {{ name_cpp }}::network network{{ "(weights, bytes)" if apart }};
  *     if (network.status() != ETHOSGEN_OK) ...
  *
-{% if io == "arena" %}
+{% if feed %}
+ *     network.feed(rows, first, count);    as rows come
+ *     if (network.run() == ETHOSGEN_OK) ...
+{% elif io == "arena" %}
 {% for port in inputs[:1] %}
  *     network.{{ port.label_cpp }}(){{ ".set(0, 1.5f)" if port.is_real else "[0] = 1" }};
 {% endfor %}
@@ -59,8 +62,21 @@ public:
 
     /* The result of the preparation. */
     ethosgen_status status() const noexcept { return status_; }
+{% if feed %}
+
+    /* Give rows of the input, from row number `first` on. */
+    ethosgen_status feed(const {{ inputs[0].ctype }} *rows, uint32_t first, uint32_t count) const noexcept
+    {
+        return {{ name }}_feed(rows, first, count);
+    }
+{% endif %}
+{% if is_sliced %}
+
+    /* Compute one slice. */
+    ethosgen_status step() const noexcept { return {{ name }}_step(); }
+{% endif %}
 {% if io == "arena" %}
-{% for port in inputs + outputs %}
+{% for port in inputs + outputs if not port.is_fed %}
 
     static {{ port.label_cpp }}_tensor {{ port.label_cpp }}() noexcept { return {{ port.label_cpp }}_tensor({{ name }}_{{ port.label }}()); }
 {% endfor %}

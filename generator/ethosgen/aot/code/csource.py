@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 from ethosgen.aot.code.emission import Emitted
 from ethosgen.aot.code.passes import EntrySignature
+from ethosgen.aot.code.slices import WORDS
 from ethosgen.aot.tir.structs import definition
 from ethosgen.backend.calling import INLINE, function_around
 from ethosgen.values.c_types import C_TYPES
@@ -37,6 +38,9 @@ GUARD = """\
 """
 """Inserted at the start of a file. Clang supports only the last pragma for Arm targets, and
 -ffp-contract=fast overrides it, so the build must pass the options, as the generated CMake does."""
+
+_PROGRESS = "The next call, the turn of its chain, the rows taken, and those given that are not."
+
 
 _HOOK = """/* Where a step begins; 0: after the last one. */
 #ifdef ETHOSGEN_PROFILE
@@ -86,6 +90,8 @@ def generate(
         parts.append(f"\n{_comments(users)}\n{call_shared(texts[symbol], shared)}")
     body = call_shared(emitted.functions[signature.symbol].body, shared)
     body = _with_addresses(body, constants, plan)
+    if signature.progress:
+        parts.append(f"\n/* {_PROGRESS} */\n{_progress(signature)};\n")
     unused = [p.name for p in signature.parameters if not re.search(rf"\b{p.name}\b", body)]
     voids = "".join(f"\n  (void){parameter};" for parameter in unused)
     parts.append(f"\n{_entry_head(signature)} {{{voids}{body}")
@@ -140,6 +146,10 @@ def _entry_head(signature: EntrySignature) -> str:
     return _head(f"int32_t {signature.symbol}", parameters)
 
 
+def _progress(signature: EntrySignature) -> str:
+    return f"int32_t {signature.progress}[{WORDS}]"
+
+
 def _is_named(blob: Blob, plan: Plan) -> bool:
     """Return whether the C names a blob: a call has its address, and no parameter does."""
     arguments = (argument for p in plan.partitions for argument in p.call.arguments)
@@ -177,9 +187,22 @@ def _header(signature: EntrySignature, plan: Plan, name: str) -> str:
     return (
         f"{_banner(plan)}#ifndef {guard}\n#define {guard}\n\n#include <stdbool.h>\n"
         "#include <stdint.h>\n\n"
-        "/* Run the network once; returns 0 or the first status of the NPU that is not. */\n"
-        f"{_entry_head(signature)};\n\n"
+        f"{_entry_declaration(signature)}\n"
         f"{declarations}{_HOOK}#endif\n"
+    )
+
+
+def _entry_declaration(signature: EntrySignature) -> str:
+    if not signature.progress:
+        return (
+            "/* Run the network once; returns 0 or the first status of the NPU that is not. */\n"
+            f"{_entry_head(signature)};\n"
+        )
+    return (
+        "/* Run a slice of an inference; returns ETHOSGEN_MORE, or 0 after the last one. */\n"
+        f"{_entry_head(signature)};\n\n"
+        f"/* {_PROGRESS} All are 0 when an inference begins. */\n"
+        f"extern {_progress(signature)};\n"
     )
 
 

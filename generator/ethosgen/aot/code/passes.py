@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ethosgen.aot.code.slices import sliced
 from ethosgen.aot.tir.primfunc import (
     SAME_BYTES,
     STRUCTS,
@@ -47,6 +48,8 @@ class EntrySignature:
 
     symbol: str
     parameters: tuple[EntryParameter, ...]
+    progress: str = ""
+    """The array of slices.py, if the entry returns after each slice."""
 
 
 def mark(symbol: str, number: int = 0) -> str:
@@ -153,6 +156,7 @@ def lower_main_to_entry(
         lowered = tvm.IRModule()
         body: list[Any] = [tirx.DeclBuffer(buffers[name], data=pointers[name]) for name in buffers]
         calls = list(_calls(module["main"]))
+        slices: list[tuple[Any, list[Any]]] = []
         for number, (target, operands, _) in enumerate(calls, 1):
             function, kept = drop_unused_parameters(module[target])
             lowered[target.name_hint] = function
@@ -160,11 +164,15 @@ def lower_main_to_entry(
                 _as_argument(parameter, addresses[operands[position]], pointers, buffers)
                 for parameter, position in zip(function.params, kept, strict=True)
             ]
-            is_last = number == len(calls)
+            is_last = number == len(calls) and not signature.progress
             end = [_hook(mark(signature.symbol))] if is_last else []
-            body.append(_hook(mark(signature.symbol, number)))
-            body += _call(target.name_hint, function, arguments, end)
-        if not calls:
+            made = _call(target.name_hint, function, arguments, end)
+            slices.append((function, [_hook(mark(signature.symbol, number)), *made]))
+        if signature.progress:
+            body += sliced(signature.progress, slices, [_hook(mark(signature.symbol))])
+        else:
+            body += (statement for _, statements in slices for statement in statements)
+        if not calls and not signature.progress:
             body.append(tirx.Return(tirx.const(0, "int32")))
         entry = tirx.PrimFunc(list(pointers.values()), tirx.SeqStmt(body), ir.PrimType("int32"))
         entry = entry.with_attr(CALLS, [variable for *_, variable in calls])

@@ -12,7 +12,6 @@ from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.aot.schedule.variables import Held, find_variables
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.multiples import rounded_up
-from ethosgen.values.plan import IoStyle
 
 LINE_BYTES = 32
 """A line of a data cache. What a device writes while the CPU works shares no line with others."""
@@ -112,8 +111,7 @@ def _in_use(schedule: StepSchedule) -> dict[int, set[int]]:
 
 
 def _tensor_blocks(schedule: StepSchedule) -> list[Block]:
-    graph, plan = schedule.graph, schedule.plan
-    ports = {*graph.inputs, *graph.outputs} if plan.io is IoStyle.CALLER else set()
+    graph, plan, ports = schedule.graph, schedule.plan, schedule.ports
     beside = {i for s in schedule.waits for i in schedule.writes(schedule.steps[s])}
     blocks = []
     for index, steps in lifetimes(schedule).items():

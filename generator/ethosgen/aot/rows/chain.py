@@ -5,12 +5,14 @@ weights are shared by all.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from ethosgen.aot.code.passes import STEP, mark
+from ethosgen.aot.code.slices import CALL, FED, LEFT, TURN, TURNS, declare_progress
 from ethosgen.aot.graph.storage import ALIGNMENT
 from ethosgen.aot.rows.pacing import Pace, Pacing, RowLink, distance_of
 from ethosgen.aot.rows.reach import band, row_bytes
@@ -31,8 +33,23 @@ BuildBand = Callable[[Operator, tuple[Tensor, ...]], Kernel]
 """Builds the kernel of an operator with tensors of a band's shapes."""
 
 
+@dataclass(frozen=True)
+class Slices:
+    """A call of the chain is one turn, which `progress` counts, an array of slices.py.
+
+    The caller gives rows of the inputs in `fed`, as many as it has.
+    """
+
+    progress: str
+    fed: tuple[int, ...] = ()
+
+
 def chain_kernel(
-    pacing: Pacing, tensors: Sequence[Tensor], build: BuildBand, symbol: str
+    pacing: Pacing,
+    tensors: Sequence[Tensor],
+    build: BuildBand,
+    symbol: str,
+    slices: Slices | None = None,
 ) -> Kernel:
     """Return the kernel of a chain; the names of its functions start with `symbol`."""
     bands = {
@@ -43,7 +60,7 @@ def chain_kernel(
     for kernel in bands.values():
         if kernel.variables or kernel.callees or kernel.function.ret_type == ir.PrimType("int32"):
             raise UnsupportedError("it has variables or a status, so it cannot compute bands")
-    return _Chain(pacing, tensors, bands, symbol).kernel()
+    return _Chain(pacing, tensors, bands, symbol, slices).kernel()
 
 
 @dataclass(frozen=True)
@@ -63,9 +80,10 @@ class _Chain:
         tensors: Sequence[Tensor],
         bands: Mapping[tuple[int, int], Kernel],
         symbol: str,
+        slices: Slices | None,
     ) -> None:
         self.pacing, self.tensors, self.bands, self.symbol = pacing, tensors, bands, symbol
-        self.nest = Nest()
+        self.nest, self.slices = Nest(), slices
         self.callees: list[Callee] = []
         self._constants: dict[tuple[str, bytes], Any] = {}
         self._reads: dict[int, Any] = {}
@@ -105,31 +123,85 @@ class _Chain:
     def kernel(self) -> Kernel:
         """Return the kernel."""
         nest, turns = self.nest, self.pacing.turns
-        for tensor, roll in self.pacing.rolls.items():
-            if roll.above:
-                self._fill(tensor, 0, roll.above, roll.fill)
-        with nest.loop("turn", len(turns), turns.start) as turn:
-            starts = {
-                tensor: nest.let(f"start_{n}", self._start(tensor, turn))
-                for n, tensor in enumerate(self.pacing.rolls)
-            }
-            for tensor in self.pacing.inputs:
-                if tensor in starts:
-                    self._copy(tensor, turn, starts)
-            for number, link in enumerate(self.pacing.links):
-                nest.call(STEP, tirx.lookup_param(mark(self.symbol, number + 1)))
-                self._link(number, link, turn, starts)
-            nest.call(STEP, tirx.lookup_param(mark(self.symbol)))
-            for tensor, roll in self.pacing.rolls.items():
-                if roll.kept:
-                    self._move(tensor, turn, starts)
+        if self.slices:
+            self._slice(self.slices)
+        else:
+            self._fill_above()
+            with nest.loop("turn", len(turns), turns.start) as turn:
+                starts = self._starts(turn)
+                for tensor in self.pacing.inputs:
+                    if tensor in starts:
+                        self._copy(tensor, turn, starts)
+                self._turn(turn, starts)
         sources = frozenset().union(*(kernel.sources for kernel in self.bands.values()))
+        kernel = nest.kernel(sources)
+        function = kernel.function.with_attr(TURNS, len(turns)) if self.slices else kernel.function
         return replace(
-            nest.kernel(sources),
+            kernel,
+            function=function,
             callees=tuple(self.callees),
             steps=self._steps(),
             distance=distance_of(self.pacing, self.tensors),
         )
+
+    def _starts(self, turn: Any) -> dict[int, Any]:
+        """Return the first row of each buffer in a turn."""
+        return {
+            tensor: self.nest.let(f"start_{n}", self._start(tensor, turn))
+            for n, tensor in enumerate(self.pacing.rolls)
+        }
+
+    def _turn(self, turn: Any, starts: Mapping[int, Any]) -> None:
+        """Compute the rows of a turn, whose input is in its buffer."""
+        nest = self.nest
+        for number, link in enumerate(self.pacing.links):
+            nest.call(STEP, tirx.lookup_param(mark(self.symbol, number + 1)))
+            self._link(number, link, turn, starts)
+        nest.call(STEP, tirx.lookup_param(mark(self.symbol)))
+        for tensor, roll in self.pacing.rolls.items():
+            if roll.kept:
+                self._move(tensor, turn, starts)
+
+    def _slice(self, slices: Slices) -> None:
+        """Take rows of the caller, and compute a turn if its rows are there."""
+        nest, turns = self.nest, self.pacing.turns
+        progress = nest.outside(*declare_progress(slices.progress))
+        turn = nest.let("turn", progress[TURN] + turns.start)
+        if any(roll.above for roll in self.pacing.rolls.values()):
+            with nest.when(turn == turns.start):
+                self._fill_above()
+        starts, is_ready = self._starts(turn), None
+        for tensor in self.pacing.inputs:
+            if tensor in slices.fed:
+                is_ready = self._take(tensor, turn, starts, progress)
+            elif tensor in starts:
+                self._copy(tensor, turn, starts)
+        with nest.when(is_ready) if is_ready is not None else nullcontext():
+            self._turn(turn, starts)
+            nest.store(progress, (TURN,), turn - turns.start + 1)
+            with nest.when(turn == turns.stop - 1):
+                nest.store(progress, (TURN,), int32(0))
+                nest.store(progress, (CALL,), nest.let("call", progress[CALL]) + 1)
+
+    def _take(self, tensor: int, turn: Any, starts: Mapping[int, Any], progress: Any) -> Any:
+        """Copy rows that the caller gives; return whether a turn has all of its rows."""
+        nest = self.nest
+        fed, left = nest.let("fed", progress[FED]), nest.let("left", progress[LEFT])
+        lacking = nest.let("lacking", _done(self.pacing.paces[tensor], turn) - fed)
+        taken = nest.let("taken", tirx.min(left, lacking))
+        with nest.when(taken > 0):
+            size = taken * row_bytes(self.tensors[tensor])
+            source = self._reads[tensor].data
+            nest.call("memcpy", self._place(tensor, fed, starts), source, _size(size))
+            nest.store(progress, (FED,), fed + taken)
+            nest.store(progress, (LEFT,), left - taken)
+        return taken == lacking
+
+    def _fill_above(self) -> None:
+        """Write the rows above the picture."""
+        for tensor, roll in self.pacing.rolls.items():
+            if roll.above:
+                self._fill(tensor, 0, roll.above, roll.fill)
 
     def _steps(self) -> tuple[MarkedStep, ...]:
         """Return the operators as a profile counts them, inside the chain's step."""

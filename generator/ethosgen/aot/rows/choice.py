@@ -15,13 +15,14 @@ from ethosgen.aot.memory.plan import lifetimes
 from ethosgen.aot.registry import goes_in_place
 from ethosgen.aot.rows.pacing import Pacing, buffer_bytes, distance_of
 from ethosgen.aot.rows.reach import row_bytes
-from ethosgen.aot.rows.streaming import RowChain, pacing_of, row_steps
+from ethosgen.aot.rows.streaming import RowChain, fed_inputs, pacing_of, row_steps
 from ethosgen.aot.schedule.schedule import StepSchedule
 from ethosgen.values.multiples import rounded_up
-from ethosgen.values.plan import IoStyle
 
 HEIGHTS = tuple(map(Fraction, (16, 8, 4, 2, 1))) + tuple(Fraction(1, 2**i) for i in range(1, 6))
 """Rows of a chain's output in each turn that are tried, the cheapest first."""
+NO_LIMIT = 2**40
+"""More bytes than any arena has."""
 LONGEST = 64
 """Most operators of a chain."""
 CALL_CYCLES, TURN_CYCLES, BYTE_CYCLES = 1000, 30, 0.5
@@ -49,16 +50,15 @@ class Cutting:
         self.schedule = schedule
         self.tensors = schedule.graph.tensors
         self._lives = lifetimes(schedule)
-        graph = schedule.graph
-        ports = {*graph.inputs, *graph.outputs} if schedule.plan.io is IoStyle.CALLER else set()
         self._sizes = {
             i: 0
-            if i in ports
+            if i in schedule.ports
             else rounded_up(schedule.plan.buffer_bytes(self.tensors[i]), ALIGNMENT)
             for i in self._lives
         }
         self._rooms = [step.kernel.workspace_bytes if step.kernel else 0 for step in schedule.steps]
         self._rows = row_steps(schedule)
+        self._fed = fed_inputs(schedule)
         self._cuts: dict[RowChain, Cut | None] = {}
         self.alone = [self._alone(i) for i in range(len(schedule.steps))]
 
@@ -78,8 +78,8 @@ class Cutting:
 
     def smallest(self) -> tuple[Cut, ...]:
         """Return cuts that need about as few bytes as possible."""
-        high = max((cut.bytes for cut in self.alone), default=0)
-        low, cuts = 0, tuple(self.alone)
+        cuts = self.within(NO_LIMIT) or tuple(self.alone)
+        low, high = 0, max((cut.bytes for cut in cuts), default=0)
         while high - low > max(ALIGNMENT, high // 256):
             limit = (low + high) // 2
             found = self.within(limit)
@@ -91,10 +91,12 @@ class Cutting:
 
     def _from(self, first: int, limit: int) -> Iterator[Cut]:
         """Yield the cuts that begin with a step and fit."""
-        if self.alone[first].bytes <= limit:
+        is_fed = first == 0 and bool(self._fed)
+        if self.alone[first].bytes <= limit and not is_fed:
             yield self.alone[first]
-        too_large = self.alone[first].bytes > limit
-        for end in range(first + 2, min(len(self.alone), first + LONGEST) + 1):
+        too_large = self.alone[first].bytes > limit or is_fed
+        shortest = 1 if is_fed else 2
+        for end in range(first + shortest, min(len(self.alone), first + LONGEST) + 1):
             if not self._rows[end - 1] or not self._rows[first]:
                 return
             too_large |= self.alone[end - 1].bytes > limit
@@ -143,8 +145,18 @@ class Cutting:
     def _cut(self, chain: RowChain) -> Cut | None:
         if chain not in self._cuts:
             pacing = pacing_of(self.schedule, chain)
+            if pacing is not None and not self._is_fed_well(chain, pacing):
+                pacing = None
             self._cuts[chain] = None if pacing is None else self._streamed(chain, pacing)
         return self._cuts[chain]
+
+    def _is_fed_well(self, chain: RowChain, pacing: Pacing) -> bool:
+        """Return whether a chain takes all that the caller feeds, or none of it."""
+        if not self._fed or chain.first:
+            return True
+        after = self.schedule.steps[chain.end :]
+        is_read = any(i in self.schedule.reads(step) for step in after for i in self._fed)
+        return pacing.inputs == self._fed and not is_read
 
     def _streamed(self, chain: RowChain, pacing: Pacing) -> Cut:
         around = self._around(chain.first, chain.end)

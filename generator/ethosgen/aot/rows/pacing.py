@@ -5,7 +5,7 @@ the strides behind it, the lead from the windows: nothing is computed before it 
 A rolling buffer has the rows that later turns, or this one, still read.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -95,10 +95,14 @@ class Pacing:
 
 
 def pace_chain(
-    links: Sequence[RowLink], tensors: Sequence[Tensor], rows: Fraction
+    links: Sequence[RowLink],
+    tensors: Sequence[Tensor],
+    rows: Fraction,
+    fed: Collection[int] = (),
 ) -> Pacing | None:
     """Return the pacing of a chain, `rows` rows of its output in each turn, or one in several.
 
+    Inputs in `fed` have a buffer in any case.
     None if two operators need one tensor at different paces, or with different rows outside it, or
     if the strides do not fit the number of rows.
     """
@@ -118,7 +122,8 @@ def pace_chain(
     pacing = Pacing(tuple(links), turns, paces, {}, tuple(inputs))
     rolls = {}
     for tensor in paces:
-        if tensor == target or (tensor in inputs and _is_whole(pacing, tensor, tensors)):
+        is_input = tensor in inputs and tensor not in fed
+        if tensor == target or (is_input and _is_whole(pacing, tensor, tensors)):
             continue
         roll = _roll(pacing, tensor, tensors[tensor].shape[1])
         if roll is None:

@@ -1,10 +1,12 @@
 """The schedule of a plan with fused operators, and with chains if its options ask for them."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from ethosgen.aot.fuse.fusion import arena_bytes, fuse_chains, with_kernels
 from ethosgen.aot.libraries import libraries
-from ethosgen.aot.rows.choice import Cut, Cutting, chains_of
+from ethosgen.aot.rows.choice import NO_LIMIT, Cut, Cutting, chains_of
+from ethosgen.aot.rows.feeding import require_feed, require_slices
 from ethosgen.aot.rows.streaming import streamed
 from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
 from ethosgen.values.plan import Plan
@@ -17,19 +19,24 @@ TRIES = 4
 def ready_schedule(plan: Plan, name: str) -> StepSchedule:
     """Return the schedule whose kernels are built; `name` begins the names of C functions.
 
-    With Streaming.AUTO there are chains only if the arena exceeds the options' limit without them.
-    Where nothing meets the limit, the smallest schedule is returned. With an NPU there are none,
-    since its compiler has placed the tensors.
+    With Streaming.AUTO there are chains only if the arena exceeds the options' limit without them,
+    or if the input is fed by rows. Where nothing meets the limit, the smallest schedule is
+    returned. With an NPU there are none, since its compiler has placed the tensors.
     """
     asked, among = plan.options.schedule, libraries(plan.extension)
     limit = 0 if asked.stream is Streaming.ALWAYS else asked.arena_bytes
     schedule = with_kernels(make_schedule(plan), among)
+    require_slices(schedule)
     usual = fuse_chains(schedule, among)
-    if asked.stream is Streaming.OFF or limit is None or any(step.on_npu for step in usual.steps):
+    if asked.feed:
+        limit = NO_LIMIT if limit is None else limit
+    elif asked.stream is Streaming.OFF or limit is None or any(s.on_npu for s in usual.steps):
         return usual
-    if arena_bytes(usual) <= limit:
+    elif arena_bytes(usual) <= limit:
         return usual
     cutting = Cutting(schedule)
+    if asked.feed:
+        require_feed(schedule, cutting.within(NO_LIMIT))
 
     def with_chains(cuts: tuple[Cut, ...]) -> StepSchedule:
         chains = chains_of(cuts)
@@ -39,14 +46,26 @@ def ready_schedule(plan: Plan, name: str) -> StepSchedule:
         made = fuse_chains(streamed(schedule, chains, among, name), among)
         return replace(made, stream_cycles=cycles)
 
-    aim, best = limit, usual
+    return _within(limit, cutting, with_chains, None if asked.feed else usual)
+
+
+def _within(
+    limit: int,
+    cutting: Cutting,
+    with_chains: Callable[[tuple[Cut, ...]], StepSchedule],
+    best: StepSchedule | None,
+) -> StepSchedule:
+    """Return the fastest schedule within a limit, else the smallest, `best` among them."""
+    aim = limit
     for _ in range(TRIES if limit else 0):
         cuts = cutting.within(aim)
         if cuts is None:
             break
-        best = min(best, with_chains(cuts), key=arena_bytes)
+        made = with_chains(cuts)
+        best = made if best is None else min(best, made, key=arena_bytes)
         excess = arena_bytes(best) - limit
         if excess <= 0:
             return best
         aim -= int(excess)
-    return min(best, with_chains(cutting.smallest()), key=arena_bytes)
+    smallest = with_chains(cutting.smallest())
+    return smallest if best is None else min(best, smallest, key=arena_bytes)

@@ -46,7 +46,7 @@ def reach_of(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
         return None
     target = tensors[op.outputs[0]]
     moving = moving_inputs(op, tensors)
-    if not moving or any(not _has_rows(tensors[i]) for i in (*moving, target.index)):
+    if not moving or any(not has_rows(tensors[i]) for i in (*moving, target.index)):
         return None
     if any(tensors[i].is_variable for i in op.inputs if i != ABSENT):
         return None
@@ -65,7 +65,7 @@ def row_bytes(tensor: Tensor) -> int:
     return tensor.bytes // tensor.shape[1]
 
 
-def _has_rows(tensor: Tensor) -> bool:
+def has_rows(tensor: Tensor) -> bool:
     """Return whether a tensor is a picture whose rows are whole words."""
     return (
         len(tensor.shape) == 4

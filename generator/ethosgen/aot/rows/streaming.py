@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from ethosgen.aot.code.slices import progress_symbol
 from ethosgen.aot.fuse.fusion import finished_kernel
 from ethosgen.aot.libraries.framework.library import Library
-from ethosgen.aot.rows.chain import chain_kernel
+from ethosgen.aot.rows.chain import Slices, chain_kernel
 from ethosgen.aot.rows.pacing import Pacing, RowLink, pace_chain
 from ethosgen.aot.rows.reach import reach_of
 from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
+from ethosgen.values.program import Feed
 
 
 @dataclass(frozen=True)
@@ -54,29 +56,49 @@ def pacing_of(schedule: StepSchedule, chain: RowChain) -> Pacing | None:
     used = {i for link in links for i in link.op.inputs}
     if not made <= used:
         return None
-    return pace_chain(links, tensors, chain.rows)
+    return pace_chain(links, tensors, chain.rows, fed_inputs(schedule))
+
+
+def fed_inputs(schedule: StepSchedule) -> tuple[int, ...]:
+    """Return the inputs that the caller gives by rows."""
+    return schedule.graph.inputs if schedule.plan.options.schedule.feed else ()
 
 
 def streamed(
     schedule: StepSchedule, chains: Sequence[RowChain], libraries: Sequence[Library], name: str
 ) -> StepSchedule:
     """Return a schedule in which each chain is one step with a kernel."""
-    steps = list(schedule.steps)
+    steps, feed = list(schedule.steps), None
     for chain in sorted(chains, key=lambda chain: -chain.first):
         pacing = pacing_of(schedule, chain)
         if pacing is None:
             raise ValueError(f"the steps {chain.first} to {chain.end} are no chain")
-        kernel = _kernel(schedule, pacing, libraries, f"{name}_chain_{chain.first}")
+        kernel = _kernel(schedule, pacing, libraries, name, f"{name}_chain_{chain.first}")
+        if fed_inputs(schedule) and not chain.first:
+            feed = _feed(schedule, pacing)
         first, *rest = (step.operator for step in steps[chain.first : chain.end])
         steps[chain.first : chain.end] = [Step(first, None, tuple(rest), kernel)]
-    return replace(schedule, steps=tuple(steps))
+    return replace(schedule, steps=tuple(steps), feed=feed)
+
+
+def _feed(schedule: StepSchedule, pacing: Pacing) -> Feed:
+    (index,) = pacing.inputs
+    rows = schedule.graph.tensors[index].shape[1]
+    elements = schedule.graph.tensors[index].elements // rows
+    return Feed(rows, pacing.paces[index].rows, elements)
 
 
 def _kernel(
-    schedule: StepSchedule, pacing: Pacing, libraries: Sequence[Library], symbol: str
+    schedule: StepSchedule,
+    pacing: Pacing,
+    libraries: Sequence[Library],
+    name: str,
+    symbol: str,
 ) -> Kernel:
     def build(op: Operator, tensors: tuple[Tensor, ...]) -> Kernel:
         banded = replace(schedule, graph=replace(schedule.graph, tensors=tensors))
         return finished_kernel(banded, op, libraries)
 
-    return chain_kernel(pacing, schedule.graph.tensors, build, symbol)
+    is_sliced = schedule.plan.options.schedule.is_sliced
+    slices = Slices(progress_symbol(name), fed_inputs(schedule)) if is_sliced else None
+    return chain_kernel(pacing, schedule.graph.tensors, build, symbol, slices)

@@ -11,7 +11,6 @@ from heapq import heappop, heappush
 
 from ethosgen.aot.graph.subgraphs import SUBGRAPHS
 from ethosgen.aot.schedule.schedule import Step, StepSchedule
-from ethosgen.values.plan import IoStyle
 
 STATES = 20_000
 """The most sets of executed steps that the exact search visits."""
@@ -202,8 +201,7 @@ def _read_elsewhere(schedule: StepSchedule, run: set[int]) -> set[int]:
 
 def _sizes(schedule: StepSchedule) -> dict[int, int]:
     """Return the bytes of tensors that the memory plan places."""
-    plan, graph = schedule.plan, schedule.graph
-    ports = {*graph.inputs, *graph.outputs} if plan.io is IoStyle.CALLER else set()
+    plan, graph, ports = schedule.plan, schedule.graph, schedule.ports
     return {
         t.index: plan.buffer_bytes(t)
         for t in graph.tensors

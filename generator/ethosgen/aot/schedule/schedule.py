@@ -14,6 +14,7 @@ from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.lives import times
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
 from ethosgen.values.plan import IoStyle, Partition, Plan
+from ethosgen.values.program import Feed
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,16 @@ class StepSchedule:
     waits: Mapping[int, int] = field(default_factory=dict)
     stream_cycles: int = 0
     """The estimated cycles that chains of bands take more than whole tensors."""
+    feed: Feed | None = None
+    """Of a network whose input is fed by rows, to its first step."""
+
+    @cached_property
+    def ports(self) -> frozenset[int]:
+        """The tensors that the caller holds, outside the arena."""
+        graph, plan = self.graph, self.plan
+        fed = graph.inputs if plan.options.schedule.feed else ()
+        owned = (*graph.inputs, *graph.outputs) if plan.io is IoStyle.CALLER else ()
+        return frozenset((*fed, *owned))
 
     @cached_property
     def clock(self) -> list[int]:

@@ -119,6 +119,11 @@ class Nest:
         self._workspace_bytes = count
         return buffer
 
+    def outside(self, buffer: Any, declarations: Sequence[Any]) -> Any:
+        """Take over the declarations of a buffer that is no parameter, and return the buffer."""
+        self._declarations += declarations
+        return buffer
+
     def _declare(self, name: str, dtype: str, shape: Sequence[int]) -> tuple[Any, Any]:
         variable = pointer(name, dtype)
         buffer = tirx.decl_buffer(tuple(shape) or (1,), dtype, f"{name}_view", data=variable)

@@ -1,0 +1,62 @@
+"""Which networks can take their input by rows, or run in slices; the rest is refused by name."""
+
+from collections.abc import Sequence
+
+from ethosgen.aot.rows.choice import Cut
+from ethosgen.aot.rows.reach import has_rows
+from ethosgen.aot.rows.streaming import row_steps
+from ethosgen.aot.schedule.schedule import StepSchedule
+from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.grammar import counted
+from ethosgen.values.plan import IoStyle
+
+
+def require_slices(schedule: StepSchedule) -> None:
+    """Raise UnsupportedError if the options ask for slices of what cannot have them."""
+    asked, graph = schedule.plan.options.schedule, schedule.graph
+    if not asked.is_sliced:
+        return
+    option = "--feed" if asked.feed else "--step"
+    if schedule.plan.partitions:
+        raise UnsupportedError(
+            f"{option} is for networks on the CPU alone, and a part of this one runs on "
+            f"an accelerator; use --npu none, or leave out {option}"
+        )
+    if any(schedule.updates(step) for step in schedule.steps):
+        raise UnsupportedError(
+            f"{option} is for networks without state between inferences, and this one has some; "
+            f"leave out {option}"
+        )
+    if not asked.feed:
+        return
+    if schedule.plan.io is not IoStyle.ARENA:
+        raise UnsupportedError("--feed leaves outputs in the arena; leave out --io caller")
+    if len(graph.inputs) != 1:
+        raise UnsupportedError(
+            f"--feed is for networks with one input, and this one has {len(graph.inputs)}; "
+            "leave out --feed"
+        )
+
+
+def require_feed(schedule: StepSchedule, cuts: Sequence[Cut] | None) -> None:
+    """Raise UnsupportedError, with the operator that prevents it, if no chain takes the input."""
+    if cuts is not None:
+        return
+    graph = schedule.graph
+    (source,) = graph.input_tensors()
+    if not has_rows(source):
+        shape = "x".join(map(str, source.shape))
+        raise UnsupportedError(
+            f"--feed needs an input of one picture, int8 or int16, with rows of whole words of 4 "
+            f"bytes, and '{source.name}' is {source.dtype} {shape}; leave out --feed"
+        )
+    readers = [step for step in schedule.steps if source.index in schedule.reads(step)]
+    able = dict(zip(map(id, schedule.steps), row_steps(schedule), strict=True))
+    culprit = next((step for step in readers if not able[id(step)]), readers[0])
+    name = graph.tensors[culprit.operator.outputs[0]].name
+    why = "does not compute rows" if not able[id(culprit)] else "cannot be in a chain of rows with"
+    rest = "" if not able[id(culprit)] else f" the others of {counted(len(readers), 'reader')}"
+    raise UnsupportedError(
+        f"--feed needs operators that read the input by rows: {culprit.operator.code} "
+        f"(to '{name}') {why}{rest}; leave out --feed"
+    )

@@ -30,8 +30,8 @@ OPTIONS = {
     *("cpu_ops", "offload", "trust_compiler", "check", "optimize", "oracle", "steps"),
     "allow_fallback",
 }
-"""Fields of OffloadOptions; `strategy`, `arena_limit` and `stream` are those of its schedule."""
-SCHEDULE = {"strategy", "arena_limit", "stream"}
+"""Fields of OffloadOptions; those of SCHEDULE are its schedule's."""
+SCHEDULE = {"strategy", "arena_limit", "stream", "feed", "step"}
 READING = {"shapes", "input_layout"}
 FOR_TERMINALS_AND_FILES = {
     *("verbose", "goal"),

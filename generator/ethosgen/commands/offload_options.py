@@ -39,14 +39,14 @@ STREAM = click.option(
 FEED = click.option(
     "--feed",
     is_flag=True,
-    help="The application gives the input by rows, as a camera's DMA brings them, with NAME_feed(): "
-    "the input is never whole in memory. For networks on the CPU alone.",
+    help="The application gives the input by rows, as a camera brings them, with NAME_feed(): the "
+    "input is never whole in memory. For networks on the CPU alone (docs/streaming.md).",
 )
 STEP = click.option(
     "--step",
     is_flag=True,
-    help="NAME_step() runs an inference in slices, of a band of rows or an operator, for firmware "
-    "without an RTOS. For networks on the CPU alone.",
+    help="NAME_step() runs an inference in slices of a band of rows or an operator, for firmware "
+    "without an RTOS. For networks on the CPU alone (docs/streaming.md).",
 )
 SRAM_LIMIT = click.option(
     "--sram-limit",

@@ -243,6 +243,7 @@ def report_text(report: Any, verbose: bool = False) -> str:
         *_comparison_lines(report, verbose),
         *(f"  {title:<9} {text}" for title, text in report.findings.items()),
         *(_counter_lines(report) if verbose else []),
+        *_slice_lines(report),
         *(choice_lines(report.sram_choice) if report.sram_choice else []),
         *(profile_lines(report.profile) if report.profile else []),
         *_advice_lines(report),
@@ -278,10 +279,6 @@ def _counter_lines(report: Any) -> list[str]:
             f"{'' if plan.npu == NO_NPU else ', without the wait for the NPU'}; "
             f"{report.init_instructions} for init; {report.stack_bytes} B of stack"
         )
-    if report.slice_instructions is not None:
-        lines.append(
-            f"            {counted(report.slice_instructions, 'instruction')} in the longest slice"
-        )
     if report.cpu_time is not None:
         lines.append(f"            {report.cpu_time.text()}{_counting(report)}")
     if report.run_ns:
@@ -289,6 +286,13 @@ def _counter_lines(report: Any) -> list[str]:
         simulated = " in QEMU, not of a processor" if report.on == "qemu" else ""
         lines.append(f"  time      ns of an inference{simulated}: {times}")
     return lines + _pmu_lines(report)
+
+
+def _slice_lines(report: Any) -> list[str]:
+    """Describe an inference in slices."""
+    if report.slice_instructions is None:
+        return []
+    return [f"  slices    {counted(report.slice_instructions, 'instruction')} in the longest"]
 
 
 def _pmu_lines(report: Any) -> list[str]:

@@ -83,11 +83,6 @@ def create_project(
     if recipe.npu not in (None, NO_NPU):
         board.accelerator(recipe.npu)
     networks = _read_all(recipe, watch)
-    if len(networks) > 1 and recipe.options.schedule.is_sliced:
-        raise InputError(
-            "--feed and --step are for a project of one network, since several share an arena "
-            "that an unfinished inference needs; make a project for each"
-        )
     folder = directory or Path(joined_name([network.name for network in networks]))
     wanted = _with_the_others(
         [_Wanted(network, _options_of(recipe)) for network in networks], folder, watch
@@ -221,7 +216,7 @@ def _load_wrapped(recipe: Recipe, board: Board) -> list[Wrapped]:
 
 
 def _read_all(recipe: Recipe, watch: Watch) -> list[Network]:
-    """Read networks and name them; InputError if the number of names is wrong."""
+    """Read networks and name them; InputError for a wrong number of them, or of names."""
     from ethosgen.project import check_names
 
     names: Sequence[str | None] = recipe.names or [None] * len(recipe.networks)
@@ -236,6 +231,11 @@ def _read_all(recipe: Recipe, watch: Watch) -> list[Network]:
         for path, name in zip(recipe.networks, names, strict=True)
     ]
     check_names([network.name for network in networks])
+    if len(networks) > 1 and recipe.options.schedule.is_sliced:
+        raise InputError(
+            "--feed and --step are for a project of one network, since several share an arena "
+            "that an unfinished inference needs; make a project for each"
+        )
     return networks
 
 

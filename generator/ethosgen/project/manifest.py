@@ -175,7 +175,10 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
 
 
 def _write_schedule(schedule: Schedule) -> dict[str, Any]:
-    written: dict[str, Any] = {"strategy": schedule.strategy.value, "arena_bytes": schedule.arena_bytes}
+    written: dict[str, Any] = {
+        "strategy": schedule.strategy.value,
+        "arena_bytes": schedule.arena_bytes,
+    }
     if schedule.stream is not Streaming.AUTO:
         written["stream"] = schedule.stream.value
     asked = {"feed": schedule.feed, "step": schedule.steps}

@@ -96,7 +96,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Feed:
+class RowFeed:
     """How the caller gives the input: `rows` rows, of which the first `read` matter."""
 
     rows: int
@@ -141,7 +141,7 @@ class Program:
     """The estimated cycles that bands of rows take more than whole tensors."""
     advice: tuple[Improvement, ...] = ()
     """What would help, the largest gain first."""
-    feed: Feed | None = None
+    feed: RowFeed | None = None
     """Of a network whose input is fed by rows."""
     arena_bound_bytes: int = 0
     """See ArenaSize."""

@@ -284,6 +284,11 @@ class Report:
         advice = [piece.as_json() for piece in self.advice]
         return {"headline": self.headline.as_json(), "advice": advice}
 
+    @property
+    def _sizes_json(self) -> dict[str, Any]:
+        names = "flash_bytes", "ram_bytes", "library_bytes", "network_bytes"
+        return {name: dict(getattr(self, name) or {}) or None for name in names}
+
     def as_json(self) -> dict[str, Any]:
         """Return the report as an object of JSON types."""
         first = self.golden.first if self.golden else None
@@ -307,10 +312,7 @@ class Report:
             "diagnosis": self.diagnosis.as_json() if self.diagnosis else None,
             "oracles": {c.oracle: comparison_json(c) for c in (self.golden, self.second) if c},
             "fidelity": self.fidelity.as_json() if self.fidelity else None,
-            "flash_bytes": dict(self.flash_bytes) if self.flash_bytes else None,
-            "ram_bytes": dict(self.ram_bytes) if self.ram_bytes else None,
-            "library_bytes": dict(self.library_bytes) if self.library_bytes else None,
-            "network_bytes": dict(self.network_bytes) if self.network_bytes else None,
+            **self._sizes_json,
             "arena": self.plan.arena.as_json() if self.plan.arena else None,
             "compiler_sram_bytes": self.plan.sram_bytes,
             "cpu_instructions": self.cpu_instructions,

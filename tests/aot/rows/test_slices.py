@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from ethosgen.aot import compile_program
-from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import OffloadOptions, Plan
 from ethosgen.values.schedule import Schedule, Streaming
@@ -17,7 +16,6 @@ from tests.aot.rows.test_chain import NETWORKS
 from tests.support.aot_harness import (
     POISON,
     GeneratedC,
-    aligned,
     assert_equal,
     cpu_plan,
     samples_and_golden,

@@ -32,9 +32,7 @@ def declare_progress(symbol: str) -> tuple[Any, list[Any]]:
     return buffer, [tirx.Bind(variable, place), tirx.DeclBuffer(buffer, data=variable)]
 
 
-def sliced(
-    symbol: str, calls: Sequence[tuple[Any, list[Any]]], after: Sequence[Any]
-) -> list[Any]:
+def sliced(symbol: str, calls: Sequence[tuple[Any, list[Any]]], after: Sequence[Any]) -> list[Any]:
     """Return the body of an entry that makes one of its calls, or a turn of it.
 
     `calls` are the functions with their statements, `after` what follows each.

@@ -28,12 +28,10 @@ def ready_schedule(plan: Plan, name: str) -> StepSchedule:
     schedule = with_kernels(make_schedule(plan), among)
     require_slices(schedule)
     usual = fuse_chains(schedule, among)
-    if asked.feed:
-        limit = NO_LIMIT if limit is None else limit
-    elif asked.stream is Streaming.OFF or limit is None or any(s.on_npu for s in usual.steps):
+    is_off = asked.stream is Streaming.OFF or any(step.on_npu for step in usual.steps)
+    if not asked.feed and (is_off or limit is None or arena_bytes(usual) <= limit):
         return usual
-    elif arena_bytes(usual) <= limit:
-        return usual
+    limit = NO_LIMIT if limit is None else limit
     cutting = Cutting(schedule)
     if asked.feed:
         require_feed(schedule, cutting.within(NO_LIMIT))

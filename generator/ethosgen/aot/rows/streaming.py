@@ -13,7 +13,7 @@ from ethosgen.aot.rows.reach import reach_of
 from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.network import Operator, Tensor
-from ethosgen.values.program import Feed
+from ethosgen.values.program import RowFeed
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ def streamed(
     return replace(schedule, steps=tuple(steps), feed=feed)
 
 
-def _feed(schedule: StepSchedule, pacing: Pacing) -> Feed:
+def _feed(schedule: StepSchedule, pacing: Pacing) -> RowFeed:
     (index,) = pacing.inputs
     rows = schedule.graph.tensors[index].shape[1]
     elements = schedule.graph.tensors[index].elements // rows
-    return Feed(rows, pacing.paces[index].rows, elements)
+    return RowFeed(rows, pacing.paces[index].rows, elements)
 
 
 def _kernel(

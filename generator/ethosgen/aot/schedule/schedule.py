@@ -14,7 +14,7 @@ from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.values.lives import times
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
 from ethosgen.values.plan import IoStyle, Partition, Plan
-from ethosgen.values.program import Feed
+from ethosgen.values.program import RowFeed
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class StepSchedule:
     waits: Mapping[int, int] = field(default_factory=dict)
     stream_cycles: int = 0
     """The estimated cycles that chains of bands take more than whole tensors."""
-    feed: Feed | None = None
+    feed: RowFeed | None = None
     """Of a network whose input is fed by rows, to its first step."""
 
     @cached_property

@@ -16,8 +16,10 @@ from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.schedule import Schedule, Streaming
 from ethosgen.values.watch import Watch
-from tests.support.needs import needs_gcc
+from tests.project.test_snippets import compiles
+from tests.support.needs import needs_arm_gcc, needs_gcc
 from tests.support.networks import NetworkBuilder
+from tests.support.snippets import snippets
 
 FED = Schedule(stream=Streaming.ALWAYS, feed=True)
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror"]
@@ -189,6 +191,15 @@ def test_the_header_for_cpp_has_the_rows(library: Path, tmp_path: Path) -> None:
     source.write_text(CPP)
     command = ["g++", "-std=c++14", *WARNINGS, f"-I{library}", "-fsyntax-only", str(source)]
     subprocess.run(command, check=True)
+
+
+@needs_arm_gcc
+def test_the_pages_example_compiles(library: Path, tmp_path: Path) -> None:
+    (code,) = snippets("c", "An input that comes by rows")
+    declared = "void feed_watchdog(void);\nethosgen_status take_line(const int8_t *, uint32_t);\n"
+    include, rest = code.replace("NAME", "rows").split("\n\n", 1)
+    text = f"{include}\n{declared}{rest.replace('INPUT_ROWS', 'ROWS_INPUT_0_ROWS')}"
+    compiles(tmp_path, text, "c", library=library)
 
 
 def test_the_sizes_have_no_input(library: Path, tmp_path: Path) -> None:

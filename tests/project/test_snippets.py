@@ -43,6 +43,7 @@ PLACES = {
     ("Real values", "c"),
     ("C++", "cpp"),
     ("Run your firmware on QEMU", "sh"),
+    ("An input that comes by rows", "c"),  # test_feed.py
 }
 """The headings and languages of the snippets, all of which a test uses."""
 UNTESTED = {"armlink scatter file", "IAR ILINK"}
@@ -103,8 +104,10 @@ def test_every_snippet_has_a_test() -> None:
         for heading, text in zip(parts[1::2], parts[2::2], strict=True)
         if re.search(r"\n\n    \S", text)
     }
-    # The command that makes the library; a line of a log, and GDB's command line.
-    assert indented == UNTESTED | {"Add the library to your build", "Run your firmware on QEMU"}
+    # Commands that make libraries; a line of a log, and GDB's command line.
+    commands = {"Add the library to your build", "An input that comes by rows"}
+    commands |= {"Bands of rows instead of whole tensors", "Run your firmware on QEMU"}
+    assert indented == UNTESTED | commands
 
 
 @needs_arm_gcc

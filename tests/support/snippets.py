@@ -6,7 +6,8 @@ from pathlib import Path
 from tests import ROOT
 
 PAGES = tuple(
-    ROOT / "docs" / f"{name}.md" for name in ("builds", "sections", "threads", "calls", "attach")
+    ROOT / "docs" / f"{name}.md"
+    for name in ("builds", "sections", "threads", "calls", "attach", "streaming")
 )
 """How to use a generated library in firmware of one's own."""
 _PART = re.compile(r"^```(\w+)\n(.*?)^```$|^#+ ([^\n]+)$", re.MULTILINE | re.DOTALL)

@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import jinja2
+import pytest
 
 from tests import ROOT
 from tests.support.needs import needs_gcc
@@ -23,7 +24,7 @@ static unsigned frames;
 void cache_invalidate(const void *start, size_t bytes)
 {
     assert((uintptr_t)start % CACHE_LINE_BYTES == 0 && bytes % CACHE_LINE_BYTES == 0);
-    assert(bytes >= CAMERA_FRAME_BYTES);
+    assert(bytes >= CAMERA_BUFFER_BYTES);
     invalidated = start;
 }
 void cache_clean(const void *start, size_t bytes) { (void)start; (void)bytes; }
@@ -37,8 +38,8 @@ bool camera_dma_wait(const volatile bool *is_ready)
 {
     assert(!*is_ready);
     if (frames == 5) return false;
-    memset(filling, (int)++frames, CAMERA_FRAME_BYTES);
-    camera_frame_ready(); /* as an interrupt would */
+    memset(filling, (int)++frames, CAMERA_BUFFER_BYTES);
+    camera_buffer_ready(); /* as an interrupt would */
     return *is_ready;
 }
 
@@ -51,8 +52,8 @@ int main(void)
     while ((frame = camera_next()) != NULL) {
         assert(filling != frame);     /* the camera has the other one */
         assert(invalidated == frame); /* before it is read */
-        assert(frame != last && frame[0] == ++seen && frame[CAMERA_FRAME_BYTES - 1] == seen);
-        memset(filling, 99, CAMERA_FRAME_BYTES); /* what a camera does while we work */
+        assert(frame != last && frame[0] == ++seen && frame[CAMERA_BUFFER_BYTES - 1] == seen);
+        memset(filling, 99, CAMERA_BUFFER_BYTES); /* what a camera does while we work */
         assert(frame[0] == seen);
         last = frame;
     }
@@ -63,8 +64,11 @@ int main(void)
 
 
 @needs_gcc
-def test_the_camera_fills_one_buffer_while_the_other_is_in_use(tmp_path: Path) -> None:
-    shape = {"networks": [{"inputs": [{"shape": (1, 5, 7, 3)}]}]}
+@pytest.mark.parametrize("feed", [None, {"rows": 5}])
+def test_the_camera_fills_one_buffer_while_the_other_is_in_use(
+    feed: dict[str, int] | None, tmp_path: Path
+) -> None:
+    shape = {"networks": [{"inputs": [{"shape": (1, 5, 7, 3)}], "feed": feed}]}
     header = jinja2.Template((IMAGE / "camera.h").read_text(), trim_blocks=True).render(shape)
     (tmp_path / "camera.h").write_text(header)
     (tmp_path / "cache.h").write_text(

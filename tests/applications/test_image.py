@@ -1,5 +1,6 @@
 """Image classification: on QEMU, with Zephyr, and what it expects."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,14 @@ import pytest
 from ethosgen.applications import APPLICATIONS
 from ethosgen.applications.labels import load_labels
 from ethosgen.applications.pictures import load_picture
+from ethosgen.flow import build_project, create_project
 from ethosgen.frontend import read
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InputError
+from ethosgen.values.plan import OffloadOptions
+from ethosgen.values.recipe import Recipe
+from ethosgen.values.schedule import Schedule
+from ethosgen.values.watch import Watch
 from tests import ROOT
 from tests.support.application_projects import create, edited, run
 from tests.support.needs import needs_extra, needs_qemu, needs_zephyr
@@ -75,6 +81,24 @@ def test_an_application_that_shows_the_wrong_frame_fails(project: Path) -> None:
     with edited(project, "camera.c", "buffers[filling];", "buffers[(filling + 1u) % BUFFERS];"):
         report = run(project)
     assert report.verdict == "FAIL" and "frame" in report.first
+
+
+@needs_qemu
+def test_lines_of_a_camera_are_fed_without_a_whole_frame(tmp_path: Path) -> None:
+    model = tmp_path / "digits.tflite"
+    model.write_bytes(DIGITS.read_bytes())
+    fed = OffloadOptions(check=False, schedule=Schedule(feed=True))
+    wanted = Recipe((model,), "corstone300", "none", app="image", options=fed)
+    place = tmp_path / "fed"
+    create_project(wanted, directory=place, watch=Watch())
+    build_project(place, watch=Watch())
+    report = run(place, seed=4)
+    assert report.passed and report.items == len(report.lines) > 2
+    with edited(place, "application.c", "line = (line + 1u)", "line = (line + 2u)"):
+        report = run(place)
+    assert report.verdict == "FAIL" and not any("class" in line for line in report.lines)
+    with pytest.raises(InputError, match="writes whole inputs; leave out --feed"):
+        create_project(replace(wanted, app="mlperf"), directory=tmp_path / "a", watch=Watch())
 
 
 @needs_zephyr

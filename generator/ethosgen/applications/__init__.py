@@ -15,6 +15,7 @@ from ethosgen.applications.application import (
     Networks,
     Run,
     Settings,
+    TakesRows,
 )
 from ethosgen.applications.image import IMAGE
 from ethosgen.applications.kws import KWS
@@ -30,6 +31,7 @@ __all__ = [
     "Networks",
     "Run",
     "Settings",
+    "TakesRows",
     "find_application",
 ]
 

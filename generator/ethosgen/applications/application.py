@@ -81,6 +81,14 @@ class Commanded(Protocol):
         """Return the commands for an item."""
 
 
+@runtime_checkable
+class TakesRows(Protocol):
+    """What an application has besides if `--feed` can give the network its input by rows."""
+
+    def row_bytes(self, networks: Networks) -> int:
+        """Return the size of a row, which the host then sends at a time."""
+
+
 def require_networks(application: str, networks: Networks, count: int, what: str) -> None:
     """Raise InputError unless there are so many networks; `what` says which."""
     if len(networks) != count:

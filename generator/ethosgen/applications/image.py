@@ -85,6 +85,10 @@ class Image:
         """Return the size of a frame."""
         return networks[0].inputs[0].elements
 
+    def row_bytes(self, networks: Networks) -> int:
+        """Return the size of a line of a frame."""
+        return self.item_bytes(networks) // networks[0].inputs[0].shape[1]
+
     def item_s(self, settings: Settings) -> float | None:
         """Return None: cameras differ."""
         return None

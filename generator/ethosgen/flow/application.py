@@ -6,7 +6,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ethosgen.applications import Application, Commanded, Settings, find_application
+from ethosgen.applications import (
+    Application,
+    Commanded,
+    Settings,
+    TakesRows,
+    find_application,
+)
 from ethosgen.backend import is_compiled
 from ethosgen.flow.models import devices_of, simulator_for
 from ethosgen.values.application import ApplicationReport, ApplicationWork
@@ -74,7 +80,7 @@ def run_and_compare(
     items = feed.items(application, networks)
     settings = read_settings(info.directory / FOLDER)
     with watch.phase("application", f"running the application on {on}"):
-        lines, work = _run(application, elf, info, items, on, watch, line, on_line)
+        lines, work = _run(application, elf, info, networks, items, on, watch, line, on_line)
     expected, oracle = None, ""
     if not any(map(is_compiled, networks)):
         asked = _Oracles(networks, info)
@@ -100,6 +106,7 @@ def _run(
     application: Application,
     elf: Path,
     info: "ProjectInfo",
+    networks: Sequence[Network],
     items: Sequence[bytes],
     on: str,
     watch: Watch,
@@ -120,6 +127,9 @@ def _run(
         ),
         "on_line": on_line,
     }
+    if isinstance(application, TakesRows) and info.networks[0].options.schedule.feed:
+        size = application.row_bytes(networks)
+        items = [item[at : at + size] for item in items for at in range(0, len(item), size)]
     if isinstance(application, Commanded):
         return run_commands(elf, known, [application.commands(i) for i in items], **way), None
     return run_application(elf, known, items, **way)

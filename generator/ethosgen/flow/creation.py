@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ethosgen.applications import find_application
+from ethosgen.applications import TakesRows, find_application
 from ethosgen.applications.labels import load_labels
 from ethosgen.backend import load_wrapped
 from ethosgen.backend.protocol import Wrapped
@@ -161,6 +161,10 @@ def _fitting_app(recipe: Recipe, networks: Sequence[Network]) -> str | None:
     if recipe.io is not IoStyle.ARENA:
         raise InputError(
             f"--app {recipe.app} writes inputs into the arena; leave out --io {recipe.io.value}"
+        )
+    if recipe.options.schedule.feed and not isinstance(application, TakesRows):
+        raise InputError(
+            f"--app {recipe.app} writes whole inputs; leave out --feed, or choose --app image"
         )
     application.check(networks)
     return recipe.app

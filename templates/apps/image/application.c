@@ -3,7 +3,12 @@
 /*
  * Classifies what a camera sees, and reports the best classes of each frame.
  *
+{% if networks[0].feed %}
+ *     camera (camera.h) -> {{ names[0] }}_feed(), line by line -> {{ names[0] }}_run()
+ *         -> the best classes (labels.h) -> report
+{% else %}
  *     camera (camera.h) -> {{ names[0] }}_run() -> the best classes (labels.h) -> report
+{% endif %}
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -27,18 +32,33 @@
 #define SCORE_PARTS INT64_C({{ score_parts }})
 #define SCORE_PART INT64_C({{ part_of_score }})
 
-static_assert({{ input.MACRO }}_ELEMENTS == CAMERA_FRAME_BYTES, "a frame has the network's size");
+{% if networks[0].feed %}
+static_assert({{ input.MACRO }}_ROW_ELEMENTS == CAMERA_BUFFER_BYTES, "a line has the network's size");
+static_assert({{ input.MACRO }}_ROWS == CAMERA_HEIGHT, "a frame has the network's size");
+{% else %}
+static_assert({{ input.MACRO }}_ELEMENTS == CAMERA_BUFFER_BYTES, "a frame has the network's size");
+{% endif %}
 static_assert(sizeof labels / sizeof labels[0] == CLASSES, "each class has a label");
 static_assert(TOP >= 1 && TOP <= CLASSES, "no more classes are shown than the network has");
 
 /* A pixel's 0 ... 255 become the input's least ... greatest value, as in training. */
-static void take(const uint8_t *frame)
+{% if networks[0].feed %}
+static ethosgen_status take(const uint8_t *pixels, uint32_t line)
+{
+    static {{ input.ctype }} to[CAMERA_BUFFER_BYTES];
+
+{% else %}
+static void take(const uint8_t *pixels)
 {
     {{ input.ctype }} *to = {{ input.buffer }};
 
-    for (uint32_t i = 0; i < CAMERA_FRAME_BYTES; i++) {
-        to[i] = ({{ input.ctype }})({{ "frame[i]" if input.ctype == "uint8_t" else "frame[i] + INT8_MIN" }});
+{% endif %}
+    for (uint32_t i = 0; i < CAMERA_BUFFER_BYTES; i++) {
+        to[i] = ({{ input.ctype }})({{ "pixels[i]" if input.ctype == "uint8_t" else "pixels[i] + INT8_MIN" }});
     }
+{% if networks[0].feed %}
+    return {{ names[0] }}_feed(to, line, 1);
+{% endif %}
 }
 
 /* Return the best class that was not shown yet; of equal ones the first. */
@@ -86,6 +106,27 @@ static void report_best(uint32_t frame, const {{ output.ctype }} *scores)
 void application_run(void)
 {
     while (camera_start()) {
+{% if networks[0].feed %}
+        const uint8_t *pixels;
+        uint32_t frame = 0;
+        uint32_t line = 0;
+
+        while ((pixels = camera_next()) != NULL) {
+            ethosgen_status status = take(pixels, line); /* the camera fills the other buffer */
+
+            line = (line + 1u) % CAMERA_HEIGHT;
+            if (status == ETHOSGEN_OK && line == 0) {
+                status = {{ names[0] }}_run();
+                if (status == ETHOSGEN_OK) {
+                    report_best(frame, {{ output.buffer }});
+                }
+                frame++;
+            }
+            if (status != ETHOSGEN_OK) {
+                report_failure("{{ names[0] }}", (uint32_t)status);
+            }
+        }
+{% else %}
         const uint8_t *frame;
 
 {% if networks[0].variables %}
@@ -101,5 +142,6 @@ void application_run(void)
                 report_failure("{{ names[0] }}", (uint32_t)status);
             }
         }
+{% endif %}
     }
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #define BUFFERS 2u
-#define BUFFER_BYTES ((CAMERA_FRAME_BYTES + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES)
+#define BUFFER_BYTES ((CAMERA_BUFFER_BYTES + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES)
 
 /* Whole lines of the data cache: invalidating one must not lose other data. If your DMA controller does
  * not reach the memory of .bss, give these a section that your linker script places elsewhere. */
@@ -21,7 +21,7 @@ static volatile bool is_ready;
 
 static_assert(sizeof buffers[0] % CACHE_LINE_BYTES == 0, "each buffer begins at a line");
 
-void camera_frame_ready(void)
+void camera_buffer_ready(void)
 {
     is_ready = true;
 }
@@ -30,7 +30,7 @@ static void capture(uint32_t buffer)
 {
     filling = buffer;
     is_ready = false;
-    /* A line that something wrote earlier must not go to memory over the frame. */
+    /* A line that something wrote earlier must not go to memory over the camera's data. */
     cache_invalidate(buffers[buffer], BUFFER_BYTES);
     camera_dma_start(buffers[buffer]);
 }

@@ -1,6 +1,7 @@
 {% set shape = networks[0].inputs[0].shape %}
+{% set part = "line" if networks[0].feed else "frame" %}
 /*
- * The camera: frames of the network's size, which a DMA controller writes into two buffers in turn.
+ * The camera: {{ "lines of frames" if networks[0].feed else "frames" }} of the network's size, which a DMA controller writes into two buffers in turn.
  * While the application works on one, the camera fills the other.
  *
  * camera.c has what all cameras need: the two buffers, and the data cache. camera_dma_host.c is the part
@@ -17,15 +18,24 @@
 #define CAMERA_WIDTH {{ shape[2] }}
 #define CAMERA_HEIGHT {{ shape[1] }}
 #define CAMERA_PIXEL_BYTES {{ shape[3] }} /* {{ "brightness" if shape[3] == 1 else "red, green, blue" }} */
-#define CAMERA_FRAME_BYTES (CAMERA_WIDTH * CAMERA_HEIGHT * CAMERA_PIXEL_BYTES)
+{% if networks[0].feed %}
+#define CAMERA_BUFFER_BYTES (CAMERA_WIDTH * CAMERA_PIXEL_BYTES) /* a line */
+{% else %}
+#define CAMERA_BUFFER_BYTES (CAMERA_WIDTH * CAMERA_HEIGHT * CAMERA_PIXEL_BYTES) /* a frame */
+{% endif %}
 
 /* Start to capture; return false if the camera gives nothing any more, so that the program ends. */
 bool camera_start(void);
 
 /*
- * Wait for the next frame, and let the camera fill the other buffer.
+ * Wait for the next {{ part }}, and let the camera fill the other buffer.
  *
+{% if networks[0].feed %}
+ * Returns a frame's lines from the top, then those of the next, each pixel's bytes together. A line is
+ * valid until the next call.
+{% else %}
  * Returns the frame's rows from the top, each pixel's bytes together. They are valid until the next call.
+{% endif %}
  * Returns NULL when the input ends. That of a real camera never does.
  */
 const uint8_t *camera_next(void);
@@ -35,14 +45,14 @@ const uint8_t *camera_next(void);
 /* Power the sensor up, and set its size and format; return what camera_start() shall. */
 bool camera_dma_init(void);
 
-/* Begin to write the next frame to a buffer, which starts at a line of the data cache. Return at once;
- * call camera_frame_ready() when the frame is whole. */
+/* Begin to write the next {{ part }} to a buffer, which starts at a line of the data cache. Return at once;
+ * call camera_buffer_ready() when the {{ part }} is whole. */
 void camera_dma_start(uint8_t *buffer);
 
 /* Wait until *is_ready; return false if the input has ended. With interrupts that is board_wait(). */
 bool camera_dma_wait(const volatile bool *is_ready);
 
-/* For the driver: the frame is whole. It may be called in the DMA controller's interrupt. */
-void camera_frame_ready(void);
+/* For the driver: the {{ part }} is whole. It may be called in the DMA controller's interrupt. */
+void camera_buffer_ready(void);
 
 #endif /* CAMERA_H */

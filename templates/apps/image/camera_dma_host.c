@@ -1,5 +1,5 @@
 /*
- * A camera whose frames come from images on the host; see camera.h and feed.h.
+ * A camera whose pixels come from images on the host; see camera.h and feed.h.
  *
  * The processor itself copies what arrives on the console to the buffer, in place of a DMA controller.
  *
@@ -13,7 +13,7 @@ static uint8_t *target;
 
 bool camera_dma_init(void)
 {
-    return feed_start(CAMERA_FRAME_BYTES);
+    return feed_start(CAMERA_BUFFER_BYTES);
 }
 
 void camera_dma_start(uint8_t *buffer)
@@ -27,8 +27,8 @@ bool camera_dma_wait(const volatile bool *is_ready)
         if (!feed_receive(target)) {
             return false;
         }
-        cache_clean(target, CAMERA_FRAME_BYTES); /* DMA would have written to memory */
-        camera_frame_ready();
+        cache_clean(target, CAMERA_BUFFER_BYTES); /* DMA would have written to memory */
+        camera_buffer_ready();
     }
     return true;
 }

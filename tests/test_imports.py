@@ -41,6 +41,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "metrics",
         "quantization",
         "stages",
+        "workspace",
     ),
     ("backend",),
     ("device", "optimizer", "oracle"),
@@ -114,6 +115,7 @@ SHARED = {
     ("pydantic", WRAPPED),  # and so is an accelerator.toml
     ("pydantic", "project"),  # its manifest is a file from outside, as a board's file is
     ("pydantic", "stages"),  # so are task graphs
+    ("pydantic", "workspace"),  # and ethosgen.toml
     ("pydantic", "ethosgen_place"),  # mappings and elements files
     ("pydantic", "ethosgen_sweep"),  # and studies
     ("jinja2", "report"),  # the page of `ethosgen report` is a template too

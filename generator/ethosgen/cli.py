@@ -15,12 +15,15 @@ from ethosgen.commands.attach import attach
 from ethosgen.commands.boards import boards
 from ethosgen.commands.bug import record_bug
 from ethosgen.commands.build import build
+from ethosgen.commands.check import check
 from ethosgen.commands.choices import Group
 from ethosgen.commands.compare import compare
 from ethosgen.commands.demo import demo
+from ethosgen.commands.diff import diff
 from ethosgen.commands.disasm import disasm
 from ethosgen.commands.doctor import doctor
 from ethosgen.commands.flash import flash
+from ethosgen.commands.init import init
 from ethosgen.commands.ops import ops
 from ethosgen.commands.pipeline import pipeline
 from ethosgen.commands.project import project
@@ -31,7 +34,9 @@ from ethosgen.commands.serve import serve
 from ethosgen.commands.serve_npu import serve_npu
 from ethosgen.commands.simulate import simulate
 from ethosgen.commands.verify import verify
+from ethosgen.commands.watch import watch
 from ethosgen.commands.weights import weights
+from ethosgen.commands.workspace import defaults_for
 from ethosgen.host.file_errors import explain_storage
 from ethosgen.host.termination import Terminated, end_in_order
 from ethosgen.values.errors import BUG_STATUS, EthosgenError, InputError
@@ -39,7 +44,10 @@ from ethosgen.version import __version__
 
 
 @click.group(
-    cls=Group, door=plugins.COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=Group,
+    door=plugins.COMMANDS,
+    defaults=defaults_for,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="ethosgen")
 @click.option("-v", "--verbose", is_flag=True, help="Log what the stages do, to stderr.")
@@ -57,6 +65,7 @@ def cli(verbose: bool) -> None:
     logging.basicConfig(level=level, format="%(name)s: %(message)s", stream=sys.stderr)
 
 
+cli.add_section("A folder of yours", init, check, watch, diff)
 cli.add_section("Firmware", verify, project, build, run, serve, flash, attach, "fvp", weights)
 cli.add_section("Networks", simulate, accuracy, compare, "sweep", report, quantize, disasm, ops)
 cli.add_section("Several elements", pipeline, "place")

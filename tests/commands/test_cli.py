@@ -66,7 +66,7 @@ def test_help_is_there_for_every_command() -> None:
 
 def test_the_help_has_each_command_once_on_a_line_of_its_own() -> None:
     told = CliRunner().invoke(cli, ["--help"], terminal_width=80).output
-    lines = told[told.index("\nFirmware:") :].splitlines()
+    lines = told[told.index("\nA folder of yours:") :].splitlines()
     entries = [line.split(maxsplit=1) for line in lines if line.startswith("  ")]
     shown = {name for name, command in commands().items() if not command.hidden}
     assert sorted(name for name, _ in entries) == sorted(shown)

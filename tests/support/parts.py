@@ -312,6 +312,7 @@ PARTS = (
             "platforms/",
             "samples/",
             "verdict/",
+            "workspace/",
         ),
         core=(
             "tests/api/test_runs.py::test_verify_runs_one_network_or_several",

@@ -1,6 +1,6 @@
 """Names that a user types and that must be valid: commands, and the values of options."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,12 +47,24 @@ def path_option(*names: str, **more: Any) -> Callable[[Command], Command]:
     return click.option(*names, type=click.Path(path_type=Path), **more)
 
 
+Defaults = Callable[
+    [click.Command, list[str], Mapping[str, click.Command]], Mapping[str, Any] | None
+]
+"""Returns the defaults of a command that is called with some words, beside all others by name."""
+
+
 class Group(click.Group):
     """Commands by name, in sections; for a wrong name, suggests the likely one."""
 
-    def __init__(self, *args: Any, door: plugins.Door | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        door: plugins.Door | None = None,
+        defaults: Defaults | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self._door = door
+        self._door, self._defaults = door, defaults
         self._sections: dict[str, list[str]] = {}
         self._parts: set[str] = set()
 
@@ -121,4 +133,9 @@ class Group(click.Group):
         if not (name in self.commands or name.startswith("-") or ctx.resilient_parsing):
             shown = [known for known, command in self.commands.items() if not command.hidden]
             raise InputError(unknown("command", name, shown))
-        return super().resolve_command(ctx, args)
+        found, command, words = super().resolve_command(ctx, args)
+        if command is not None and self._defaults is not None and not ctx.resilient_parsing:
+            defaults = self._defaults(command, words, self.commands)
+            if defaults:
+                ctx.default_map = {str(found): dict(defaults)}
+        return found, command, words

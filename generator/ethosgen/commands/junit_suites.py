@@ -10,8 +10,9 @@ from ethosgen.values.errors import EthosgenError
 from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.report import FirmwareReport, Report
+from ethosgen.workspace.budgets import Checked, Limited
 
-Recorded = Report | FirmwareReport | PipelineReport | ApplicationReport
+Recorded = Report | FirmwareReport | PipelineReport | ApplicationReport | Checked
 
 _ORACLE = "TensorFlow Lite Micro"
 _MARKER = "the firmware's end marker was seen"
@@ -22,6 +23,9 @@ def make_suites(name: str, report: Recorded | None, error: BaseException | None)
 
     With several networks, the cases of each are in a class of its own.
     """
+    budgets: tuple[Limited, ...] = ()
+    if isinstance(report, Checked):
+        budgets, report = report.budgets, report.report
     if error is not None or report is None:
         cases = [_unfinished_case(name, error)]
     elif isinstance(report, ApplicationReport):
@@ -36,6 +40,7 @@ def make_suites(name: str, report: Recorded | None, error: BaseException | None)
         cases = _cases(name, report)
     if isinstance(report, (Report, FirmwareReport)) and report.application is not None:
         cases.append(_application_case(name, report.application))
+    cases += [_budget_case(name, budget) for budget in budgets]
     suite = TestSuite(f"ethosgen.{name}")
     suite.add_testcases(cases)
     suite.time = round(sum(report.wall_s.values()), 3) if report is not None else 0.0
@@ -72,6 +77,11 @@ def _application_case(name: str, application: ApplicationReport) -> TestCase:
         result = Failure(application.text(), "Application")
     title = f"the application '{application.app}'"
     return _case(name, title, "\n".join(application.lines), result)
+
+
+def _budget_case(group: str, budget: Limited) -> TestCase:
+    failure = None if budget.passed else Failure(budget.text(), "Budget")
+    return _case(group, f"budget of {budget.name}", budget.text(), failure)
 
 
 def _fidelity_case(group: str, fidelity: Fidelity) -> TestCase:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -220,24 +221,25 @@ def headline_lines(headline: Headline) -> list[str]:
     return [f"{verdict}  {headline.subject}", *rows]
 
 
-def report_text(report: Any, verbose: bool = False) -> str:
+def report_text(report: Any, verbose: bool = False, verdict: str = "") -> str:
     """Describe the result of a run, of one network or of several: the headline first.
 
-    With `verbose` all counters, sizes and comparisons follow.
+    With `verbose` all counters, sizes and comparisons follow. `verdict` replaces the report's own.
     """
+    headline = replace(report.headline, verdict=verdict or report.verdict)
     if isinstance(report, FirmwareReport):
         shared = ", ".join(f"{key} {value}" for key, value in report.shared_bytes.items())
         sizes = [size_lines(report.flash_bytes, report.ram_bytes), f"  shared    {shared} B"]
         return "\n".join(
             [
-                *headline_lines(report.headline),
+                *headline_lines(headline),
                 *(sizes if verbose else []),
                 *application_lines(report.application),
                 *(report_text(network_report, verbose) for network_report in report.reports),
             ]
         )
     lines = [
-        *headline_lines(report.headline),
+        *headline_lines(headline),
         *plan_lines(report.plan, verbose),
         *([] if report.advice else _float_lines(report.plan)),
         *_comparison_lines(report, verbose),

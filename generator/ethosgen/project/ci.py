@@ -10,6 +10,7 @@ from typing import Any
 
 from ethosgen.board import Board
 from ethosgen.platforms import BAREMETAL, find_platform
+from ethosgen.project.templating import make_environment
 from ethosgen.project.wheel import WHEEL_NAME, make_wheel
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError
@@ -20,6 +21,8 @@ CI_FILES = {
     "tests/test_firmware.py": "test_firmware.py",
 }
 """File → template; both are the user's after the first generation."""
+_CHECK = "check.yml"
+"""The template of the workflow for ethosgen.toml."""
 _WHEELS = "ci/"
 _REQUIREMENT = re.compile(r"[\w.+:/@#=~\[\]-]+")
 
@@ -57,16 +60,31 @@ def ci_facts(
             f"--with-ci needs QEMU or an FVP to run the firmware, and board '{board.name}' has "
             "neither; omit --with-ci"
         )
-    if source is not None and not _REQUIREMENT.fullmatch(source):
-        raise InputError(
-            f"pip cannot install --ci-ethosgen '{source}'; pass a wheel's path, or an "
-            "address such as git+https://HOST/ethosgen@TAG"
-        )
+    _require_source(source)
     return {
         "ci_targets": _listed(targets),
         "ci_fvp": f'"{fvp}"' if fvp else "None",
         "ci_ethosgen": next(iter(ci_wheel(source)), source),
     }
+
+
+def check_workflow(source: str | None = None) -> dict[str, bytes]:
+    """Return the files of a workflow that runs `ethosgen check` in a folder with ethosgen.toml."""
+    _require_source(source)
+    wheel = ci_wheel(source)
+    text = (
+        make_environment(("ci",)).get_template(_CHECK).render(ci_ethosgen=next(iter(wheel), source))
+    )
+    return {".github/workflows/ethosgen.yml": text.encode(), **wheel}
+
+
+def _require_source(source: str | None) -> None:
+    """Raise InputError for what pip cannot install."""
+    if source is not None and not _REQUIREMENT.fullmatch(source):
+        raise InputError(
+            f"pip cannot install --ci-ethosgen '{source}'; pass a wheel's path, or an "
+            "address such as git+https://HOST/ethosgen@TAG"
+        )
 
 
 def _fvp(program: Program, board: Board) -> str | None:

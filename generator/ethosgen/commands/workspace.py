@@ -1,0 +1,99 @@
+"""What `ethosgen.toml` gives to a command that was typed without a network or a folder."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import unknown
+
+_FULL = frozenset({"accuracy", "check", "project", "report", "simulate", "verify", "watch"})
+"""Commands that take networks, board and options from the file."""
+_BUILT = frozenset({"build", "flash", "run"})
+"""Commands that take the project's folder from it."""
+_ARGUMENTS = ("networks", "network", "directory")
+
+
+def defaults_for(
+    command: click.Command, words: list[str], others: Mapping[str, click.Command]
+) -> Mapping[str, Any] | None:
+    """Return the defaults of a command from the nearest ethosgen.toml.
+
+    `others` are all commands by name. None without such a file, for a command that takes nothing
+    from it, or if the user names a network or a folder.
+    """
+    name = command.name or ""
+    if name not in _FULL | _BUILT | {"compare"} or _has_argument(command, words):
+        return None
+    from ethosgen.workspace.file import find_workspace, load_workspace
+
+    path = find_workspace(Path.cwd())
+    if path is None:
+        return None
+    workspace, place = load_workspace(path), Path(os.path.relpath(path.parent))
+    if name in _BUILT:
+        folder = workspace.project
+        return {"directory": str(place / folder)} if folder else None
+    networks = [str(place / network) for network in workspace.networks]
+    given: dict[str, Any] = {"networks": networks, "network": networks[0]}
+    if name == "compare":
+        return {"networks": networks, **({"boards": [workspace.board]} if workspace.board else {})}
+    named = {**workspace.options, "board": workspace.board, "npu": workspace.npu}
+    if name == "project" and workspace.project:
+        named["output"] = workspace.project
+    if name == "accuracy" and workspace.accuracy:
+        named |= workspace.accuracy.model_dump(exclude_defaults=True)
+    _require_known(workspace.options, path, others)
+    return given | _by_parameter(command, named, place)
+
+
+def _has_argument(command: click.Command, words: list[str]) -> bool:
+    """Return whether words name a network or folder; what is wrong in them is said later."""
+    if not any(parameter.name in _ARGUMENTS for parameter in command.params):
+        return False
+    try:
+        parsed, _, _ = command.make_parser(click.Context(command)).parse_args(list(words))
+    except click.UsageError:
+        return True
+    return any(isinstance(parsed.get(name), (str, tuple)) and parsed[name] for name in _ARGUMENTS)
+
+
+def _by_parameter(command: click.Command, named: Mapping[str, Any], place: Path) -> dict[str, Any]:
+    """Return values by the names of a command's parameters; those it does not have are left out."""
+    found: dict[str, Any] = {}
+    for parameter in command.params:
+        options = [option.removeprefix("--") for option in parameter.opts]
+        key = next((option for option in options if named.get(option) is not None), None)
+        if key is not None and parameter.name:
+            found[parameter.name] = _value(parameter, named[key], place)
+    return found
+
+
+def _value(parameter: click.Parameter, value: Any, place: Path) -> Any:
+    """Return a value as the option takes it: paths from the file's folder, lists joined."""
+    values = value if isinstance(value, list) else [value]
+    if isinstance(parameter.type, click.Path):
+        values = [str(place / str(one)) for one in values]
+    if getattr(parameter, "multiple", False):
+        return values
+    return ",".join(map(str, values)) if isinstance(value, list) else values[0]
+
+
+def _require_known(
+    options: Mapping[str, Any], path: Path, commands: Mapping[str, click.Command]
+) -> None:
+    """Raise InputError for a name that is no option of any command that reads the file."""
+    known = {
+        option.removeprefix("--")
+        for name in sorted(_FULL)
+        if (command := commands.get(name)) is not None
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+        if option.startswith("--")
+    }
+    for name in options:
+        if name not in known:
+            raise InputError(f"workspace '{path}': options: {unknown('option', name, known)}")

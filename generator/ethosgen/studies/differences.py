@@ -1,0 +1,169 @@
+"""What differs between two answers of ethosgen, or two projects."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ethosgen.project import is_project, open_project
+from ethosgen.project.info import NetworkInfo
+from ethosgen.values.errors import InputError
+
+FIGURES = (
+    ("milliseconds", "time, ms"),
+    ("npu_milliseconds", "NPU, ms"),
+    ("cpu_cycles", "CPU, cycles"),
+    ("arena", "arena, B"),
+    ("weights", "weights, B"),
+    ("ram", "RAM, B"),
+    ("flash", "flash, B"),
+    ("stack", "stack, B"),
+    ("mismatches", "outputs that differ"),
+)
+"""Figures by their keys, and their titles with units."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What one answer says of a network: its verdict, its figures, and where operators run.
+
+    `places` has the place of each operator by its code and output.
+    """
+
+    verdict: str
+    figures: Mapping[str, float]
+    places: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FigureChange:
+    """A figure before and after; None where one side does not have it."""
+
+    title: str
+    before: float | None
+    after: float | None
+
+    @property
+    def change(self) -> float | None:
+        """The change as a part of the figure before, None without one."""
+        if not self.before or self.after is None:
+            return None
+        return self.after / self.before - 1
+
+
+@dataclass(frozen=True)
+class NetworkDifference:
+    """What differs for a network; `moved` has each operator's place before and after."""
+
+    network: str
+    verdicts: tuple[str, str]
+    figures: tuple[FigureChange, ...]
+    moved: tuple[tuple[str, str, str], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+        return {
+            "network": self.network,
+            "verdicts": list(self.verdicts),
+            "figures": {f.title: [f.before, f.after] for f in self.figures},
+            "moved": [list(move) for move in self.moved],
+        }
+
+
+def compare_answers(before: Path, after: Path) -> Sequence[NetworkDifference]:
+    """Compare two files of --json, or project folders, network by network."""
+    first, second = read_snapshots(before), read_snapshots(after)
+    if len(first) == len(second) == 1:  # a network may have another name
+        second = dict(zip(first, second.values(), strict=True))
+    shared = [name for name in first if name in second]
+    if not shared:
+        raise InputError(
+            f"'{before}' and '{after}' have no network in common: {', '.join(first)}; "
+            f"{', '.join(second)}"
+        )
+    return [_compared(name, first[name], second[name]) for name in shared]
+
+
+def read_snapshots(path: Path) -> dict[str, Snapshot]:
+    """Read what a file of --json or a project says of each of its networks."""
+    if path.is_dir():
+        if not is_project(path):
+            raise InputError(f"'{path}' is no project; name one, or a file of --json")
+        return {network.name: _of_project(network) for network in open_project(path).networks}
+    try:
+        answer = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot read '{path}' as JSON: {error}") from None
+    answer = answer.get("report", answer) if isinstance(answer, dict) else {}
+    networks = answer.get("networks", [answer])
+    try:
+        return dict(map(_of_answer, networks))
+    except (KeyError, TypeError, AttributeError):
+        raise InputError(
+            f"'{path}' is no answer of verify, run, check or report; write one with --json"
+        ) from None
+
+
+def _of_project(network: NetworkInfo) -> Snapshot:
+    summary, parts = network.summary, network.parts
+    figures: dict[str, float | None] = {
+        "cpu_cycles": network.cpu_time.cycles if network.cpu_time else None,
+        "arena": summary.arena.bytes if summary.arena else None,
+        "weights": parts["weights"] + parts["commands"],
+    }
+    verdict = "checked" if summary.check and summary.check.oracle else "not checked"
+    places = {f"{p.code} '{p.output}'": p.on for p in summary.placings}
+    return Snapshot(verdict, _known(figures), places)
+
+
+def _of_answer(answer: Mapping[str, Any]) -> tuple[str, Snapshot]:
+    """Return the name and the facts of a network in an answer of verify, run or report."""
+    headline = answer["headline"]
+    time = headline["time"] or {}
+    is_page = "subject" in answer
+    costs = answer["costs"] if is_page else answer
+    arena = costs["arena_bytes"] if is_page else (answer["arena"] or {}).get("bytes")
+    cpu = costs["cpu_time"] or {}
+    figures = {
+        "milliseconds": time.get("milliseconds"),
+        "npu_milliseconds": time.get("npu_milliseconds"),
+        "cpu_cycles": cpu.get("cycles"),
+        "arena": arena,
+        "weights": _weights(costs["flash_bytes"]),
+        "ram": (headline["ram"] or {}).get("bytes"),
+        "flash": (headline["flash"] or {}).get("bytes"),
+        "stack": costs["stack_bytes"],
+        "mismatches": (answer["verdict"] if is_page else answer)["mismatches"],
+    }
+    layers = answer["layers"] if is_page else answer["operators"]
+    places = {f"{layer['code']} '{layer['output']}'": layer["on"] for layer in layers}
+    name = answer["subject"]["name"] if is_page else answer["model"]
+    return name, Snapshot(headline["verdict"], _known(figures), places)
+
+
+def _weights(flash: Mapping[str, int] | None) -> int | None:
+    return flash["weights"] + flash["command_streams"] if flash else None
+
+
+def _known(figures: Mapping[str, float | None]) -> dict[str, float]:
+    return {key: value for key, value in figures.items() if value is not None}
+
+
+def _compared(name: str, before: Snapshot, after: Snapshot) -> NetworkDifference:
+    figures = [
+        FigureChange(title, before.figures.get(key), after.figures.get(key))
+        for key, title in FIGURES
+        if key in before.figures or key in after.figures
+    ]
+    return NetworkDifference(
+        name, (before.verdict, after.verdict), tuple(figures), tuple(_moves(before, after))
+    )
+
+
+def _moves(before: Snapshot, after: Snapshot) -> Iterator[tuple[str, str, str]]:
+    """Yield each operator whose place differs, or that only one side has."""
+    for operator in dict.fromkeys([*before.places, *after.places]):
+        places = (before.places.get(operator, "absent"), after.places.get(operator, "absent"))
+        if places[0] != places[1]:
+            yield operator, places[0] or "nowhere", places[1] or "nowhere"

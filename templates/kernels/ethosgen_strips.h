@@ -11,17 +11,22 @@
 
 enum { SLICE = 16 };
 
-#if ETHOSGEN_MVE
-/* Copy up to 16 bytes of each pixel, two pixels at a time. */
-static inline void copy_slice(int8_t *to, const int8_t *from, int32_t pixels,
-                              mve_pred16_t inside, const struct ethosgen_convolution *layer)
-{
-    int32_t to_step = layer->height * layer->depth;
-    int32_t from_step = layer->along.dilation * layer->along.input_step;
-    int8_t *to1 = to + to_step;
-    const int8_t *from1 = from + from_step;
+/* A part of a row: its pixels, which are some bytes, and the bytes from each to the next. */
+struct pixels {
+    int32_t count;
+    int32_t bytes;
+    int32_t step;
+    int32_t strip_step;
+};
 
-    __asm volatile("vmsr p0, %[inside]\n\t"
+#if ETHOSGEN_MVE
+/* Copy pixels of up to 16 bytes, two at a time. */
+static inline void copy_small(int8_t *to, const int8_t *from, const struct pixels *pixels)
+{
+    int8_t *to1 = to + pixels->strip_step;
+    const int8_t *from1 = from + pixels->step;
+
+    __asm volatile("vctp.8 %[bytes]\n\t"
                    "wls lr, %[times], 2f\n"
                    "1:\n\t"
                    "vpstttt\n\t"
@@ -34,32 +39,56 @@ static inline void copy_slice(int8_t *to, const int8_t *from, int32_t pixels,
                    "add %[to], %[to_step]\n\t"
                    "add %[to1], %[to_step]\n\t"
                    "le lr, 1b\n"
-                   "2:"
+                   "2:\n\t"
+                   "cbz %[odd], 3f\n\t"
+                   "vpstt\n\t"
+                   "vldrbt.8 q0, [%[from]]\n\t"
+                   "vstrbt.8 q0, [%[to]]\n"
+                   "3:"
                    : [to] "+r"(to), [to1] "+r"(to1), [from] "+r"(from), [from1] "+r"(from1)
-                   : [to_step] "r"(2 * to_step), [from_step] "r"(2 * from_step),
-                     [times] "r"(pixels >> 1), [inside] "r"((uint32_t)inside)
+                   : [to_step] "r"(2 * pixels->strip_step), [from_step] "r"(2 * pixels->step),
+                     [times] "r"(pixels->count >> 1), [odd] "l"(pixels->count & 1),
+                     [bytes] "r"(pixels->bytes)
                    : "q0", "q1", "lr", "memory" ETHOSGEN_P0);
-    if (pixels & 1) {
-        vstrbq_p_s8(to, vldrbq_z_s8(from, inside), inside);
+}
+
+/* Copy pixels of any number of bytes, one after another. */
+static inline void copy_large(int8_t *to, const int8_t *from, const struct pixels *pixels)
+{
+    int32_t whole = (pixels->bytes + SLICE - 1) & -SLICE, count = pixels->count;
+
+    if (count > 0) {
+        __asm volatile("1:\n\t"
+                       "dlstp.8 lr, %[bytes]\n"
+                       "2:\n\t"
+                       "vldrb.8 q0, [%[from]], #16\n\t"
+                       "vstrb.8 q0, [%[to]], #16\n\t"
+                       "letp lr, 2b\n\t"
+                       "add %[from], %[from_step]\n\t"
+                       "add %[to], %[to_step]\n\t"
+                       "subs %[count], #1\n\t"
+                       "bne 1b"
+                       : [to] "+r"(to), [from] "+r"(from), [count] "+r"(count)
+                       : [to_step] "r"(pixels->strip_step - whole),
+                         [from_step] "r"(pixels->step - whole), [bytes] "r"(pixels->bytes)
+                       : "q0", "lr", "cc", "memory");
     }
 }
 
-static inline void copy_pixels(int8_t *to, const int8_t *from, int32_t pixels,
-                               const struct ethosgen_convolution *layer)
+static inline void copy_pixels(int8_t *to, const int8_t *from, const struct pixels *pixels)
 {
-    for (int32_t byte = 0; byte < layer->depth; byte += SLICE) {
-        copy_slice(to + byte, from + byte, pixels, vctp8q((uint32_t)(layer->depth - byte)), layer);
+    if (pixels->bytes <= SLICE) {
+        copy_small(to, from, pixels);
+    } else {
+        copy_large(to, from, pixels);
     }
 }
 #else
-static void copy_pixels(int8_t *to, const int8_t *from, int32_t pixels,
-                        const struct ethosgen_convolution *layer)
+static void copy_pixels(int8_t *to, const int8_t *from, const struct pixels *pixels)
 {
-    int32_t from_step = layer->along.dilation * layer->along.input_step;
-
-    for (int32_t pixel = 0; pixel < pixels; pixel++) {
-        for (int32_t i = 0; i < layer->depth; i++) {
-            to[pixel * layer->height * layer->depth + i] = from[pixel * from_step + i];
+    for (int32_t pixel = 0; pixel < pixels->count; pixel++) {
+        for (int32_t i = 0; i < pixels->bytes; i++) {
+            to[pixel * pixels->strip_step + i] = from[pixel * pixels->step + i];
         }
     }
 }
@@ -89,6 +118,12 @@ static inline void fill_strip(int8_t *strip, const int8_t *input, int32_t row,
     const struct ethosgen_axis *across = &layer->across;
     int32_t column = layer->height * layer->depth;
     int32_t last = row + (layer->height - 1) * across->dilation;
+    struct pixels pixels = {
+        .count = inside.count,
+        .bytes = layer->depth,
+        .step = layer->along.dilation * layer->along.input_step,
+        .strip_step = column,
+    };
 
     if (row < 0 || last >= across->size || inside.count < layer->columns) {
         ethosgen_fill(strip, layer->zero_point, layer->columns * column);
@@ -96,7 +131,7 @@ static inline void fill_strip(int8_t *strip, const int8_t *input, int32_t row,
     strip += inside.first * column;
     for (; row <= last; row += across->dilation, strip += layer->depth) {
         if (row >= 0 && row < across->size) {
-            copy_pixels(strip, input + row * across->input_step, inside.count, layer);
+            copy_pixels(strip, input + row * across->input_step, &pixels);
         }
     }
 }

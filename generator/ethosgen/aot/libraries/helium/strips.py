@@ -113,7 +113,8 @@ class Strips:
     def cycles(self) -> float:
         """The estimate of a picture's instructions with Helium."""
         slices = pieces(self.depth, MATRIX_DEPTH)
-        copied = 60 + self.height * (20 + slices * (25 + 5.0 * self.columns))
+        pixel = 5.0 if slices == 1 else 5.0 + 3.0 * slices
+        copied = 60 + self.height * (40 + pixel * self.columns)
         filled = 0.0 if self.is_in_place else copied
         products = self.products(self.pixels, self.window, self.channels)
         return self.pieces * (60 + self.across.target * (60 + products + filled))

@@ -32,21 +32,29 @@ static void multiply_row(int16_t *output, const int16_t *row, const int8_t *weig
     }
 }
 
-/* 8 products of two rows (q0, q1) with each of 4 channels. */
-#define PRODUCTS(multiply)                                  \
-    "vldrh.16 q0, [%[row0]], #16\n\t"                       \
-    "vldrb.s16 q2, [%[weights]], #8\n\t"                    \
-    "vldrh.16 q1, [%[row1]], #16\n\t"                       \
+/* Load the vector of the first row (q0) and that of the first channel (q2). */
+#define FIRST_CHANNEL "vldrb.s16 q2, [%[weights]], #8\n\t"
+#define FIRST_ROW "vldrh.16 q0, [%[row0]], #16\n\t"
+
+/*
+ * 8 products of two rows (q0, q1) with each of 4 channels, if q0 and q2 are loaded. Two multiplications
+ * or loads one after the other would wait for each other, so what stands between the last ones is
+ * `then` and `last`: often the loads for the next products.
+ */
+#define PRODUCTS(multiply, then, last)                      \
     multiply " %[sum0], q0, q2\n\t"                         \
-    "vldrb.s16 q3, [%[weights]], #8\n\t"                    \
+    "vldrh.16 q1, [%[row1]], #16\n\t"                       \
     multiply " %[sum4], q1, q2\n\t"                         \
+    "vldrb.s16 q3, [%[weights]], #8\n\t"                    \
     multiply " %[sum1], q0, q3\n\t"                         \
     "vldrb.s16 q2, [%[weights]], #8\n\t"                    \
     multiply " %[sum5], q1, q3\n\t"                         \
     multiply " %[sum2], q0, q2\n\t"                         \
     "vldrb.s16 q3, [%[weights]], #8\n\t"                    \
     multiply " %[sum6], q1, q2\n\t"                         \
+    then                                                    \
     multiply " %[sum3], q0, q3\n\t"                         \
+    last                                                    \
     multiply " %[sum7], q1, q3\n\t"
 
 /* What the loop over pairs of rows keeps in memory. */
@@ -84,16 +92,17 @@ static __attribute__((noinline)) void multiply_pairs(const int8_t *row, int32_t 
                    "vmsr p0, %[weights]\n"
                    "1:\n\t"
                    "ldrd %[weights], %[more], [%[pairs]]\n\t"
-                   PRODUCTS("vmladav.s16")
-                   "lsrs %[more], #1\n\t"
+                   FIRST_CHANNEL FIRST_ROW
+                   PRODUCTS("vmladav.s16", "lsrs %[more], #1\n\t", "")
                    "bcc 2f\n\t"
-                   PRODUCTS("vmladava.s16")
+                   FIRST_CHANNEL FIRST_ROW
+                   PRODUCTS("vmladava.s16", "", "")
                    "2:\n\t"
                    "cbz %[more], 4f\n"
                    "3:\n\t"
-                   PRODUCTS("vmladava.s16")
-                   PRODUCTS("vmladava.s16")
-                   "subs %[more], #1\n\t"
+                   FIRST_CHANNEL FIRST_ROW
+                   PRODUCTS("vmladava.s16", FIRST_CHANNEL, FIRST_ROW)
+                   PRODUCTS("vmladava.s16", "subs %[more], #1\n\t", "")
                    "bne 3b\n"
                    "4:\n\t"
                    "vmov q0[2], q0[0], %[sum0], %[sum2]\n\t"

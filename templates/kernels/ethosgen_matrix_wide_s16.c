@@ -9,32 +9,55 @@
 
 enum { LANES = ETHOSGEN_LANES_S16, BLOCK = ETHOSGEN_BLOCK_S16 };
 
-/* The most products whose sum always fits in 32 bits, a multiple of 8: 504 * 2^7 * 2^15 < 2^31. */
-enum { PART = 504 };
+#if ETHOSGEN_MVE
+/* Compute the sums of 4 channels, to whose end `weights` moves: see ethosgen_sums_s16_x4. */
+static inline void sum_block(int64_t totals[BLOCK], const int16_t *row, const int8_t *weights,
+                             int32_t depth)
+{
+    int64_t sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
+
+    __asm volatile("dlstp.16 lr, %[depth]\n"
+                   "1:\n\t"
+                   "vldrh.16 q0, [%[row]], #16\n\t"
+                   "vldrb.s16 q1, [%[weights]], #8\n\t"
+                   "vmlaldava.s16 %Q[sum0], %R[sum0], q0, q1\n\t"
+                   "vldrb.s16 q2, [%[weights]], #8\n\t"
+                   "vmlaldava.s16 %Q[sum1], %R[sum1], q0, q2\n\t"
+                   "vldrb.s16 q3, [%[weights]], #8\n\t"
+                   "vmlaldava.s16 %Q[sum2], %R[sum2], q0, q3\n\t"
+                   "vldrb.s16 q1, [%[weights]], #8\n\t"
+                   "vmlaldava.s16 %Q[sum3], %R[sum3], q0, q1\n\t"
+                   "letp lr, 1b"
+                   : [row] "+r"(row), [weights] "+l"(weights), [sum0] "+r"(sum0),
+                     [sum1] "+r"(sum1), [sum2] "+r"(sum2), [sum3] "+r"(sum3)
+                   : [depth] "r"(depth)
+                   : "q0", "q1", "q2", "q3", "lr", "memory");
+    totals[0] = sum0;
+    totals[1] = sum1;
+    totals[2] = sum2;
+    totals[3] = sum3;
+}
+#else
+static inline void sum_block(int64_t totals[BLOCK], const int16_t *row, const int8_t *weights,
+                             int32_t depth)
+{
+    for (int32_t lane = 0; lane < BLOCK; lane++) {
+        totals[lane] = 0;
+        for (int32_t k = 0; k < depth; k++) {
+            totals[lane] += row[k] * weights[k / LANES * LANES * BLOCK + lane * LANES + k % LANES];
+        }
+    }
+}
+#endif
 
 /* Compute up to 4 channels of a row. */
 static inline void multiply_block(int16_t *output, const int16_t *row, const int8_t *weights,
                                   const int32_t *scales, int32_t channels,
                                   const struct ethosgen_matrix *matrix)
 {
-    int64_t totals[BLOCK] = {0};
+    int64_t totals[BLOCK];
 
-    for (int32_t left = matrix->depth; left > 0; left -= PART, row += PART) {
-        int32_t depth = left < PART ? left : PART;
-        int32_t sums[BLOCK];
-
-#if ETHOSGEN_MVE
-        vstrwq_s32(sums, ethosgen_sums_s16_x4(row, &weights, depth));
-#else
-        for (int32_t lane = 0; lane < BLOCK; lane++) {
-            sums[lane] = ethosgen_sum_s16(row, weights + lane * LANES, depth);
-        }
-        weights += ethosgen_block_bytes_s16(depth);
-#endif
-        for (int32_t lane = 0; lane < BLOCK; lane++) {
-            totals[lane] += sums[lane];
-        }
-    }
+    sum_block(totals, row, weights, matrix->depth);
     for (int32_t lane = 0; lane < channels; lane++) {
         output[lane] = ethosgen_wide_output(totals[lane], scales, matrix->output.low,
                                             matrix->output.high);

@@ -57,8 +57,7 @@ def _products_s32(rows: int, row_bytes: int, channels: int) -> float:
 def _products_s64(rows: int, row_bytes: int, channels: int) -> float:
     """Estimate rows times weights with 64-bit sums."""
     blocks, vectors = pieces(channels, 4), pieces(row_bytes, 16)
-    parts = pieces(vectors, 63)
-    return 40 + rows * (30 + blocks * (40 + 32 * parts + 10.0 * vectors) + 20.0 * channels)
+    return 40 + rows * (30 + blocks * (40 + 10.0 * vectors) + 20.0 * channels)
 
 
 PRODUCTS: dict[str, Products] = {"": _products_s32, "_wide": _products_s64}

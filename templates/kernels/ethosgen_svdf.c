@@ -5,22 +5,53 @@
  */
 #include "ethosgen_sums.h"
 
+#if ETHOSGEN_MVE
+/* A multiplier in registers, which outlast the assembly. */
+struct factor {
+    int32_t left;
+    int32_t mantissa;
+    int32x4_t right;
+};
+
+static inline struct factor factor_of(const struct ethosgen_multiplier *by)
+{
+    return (struct factor){by->left, by->mantissa, vdupq_n_s32(by->right)};
+}
+
+/* The same as ethosgen_rescale_x4. */
+static inline int32x4_t rescale(int32x4_t value, const struct factor *by)
+{
+    int32x4_t product = vqrdmulhq_n_s32(vshlq_r_s32(value, by->left), by->mantissa);
+    int32x4_t sign = vshrq_n_s32(vandq_s32(product, by->right), 31);
+
+    return vrshlq_s32(vaddq_s32(product, sign), by->right);
+}
+#else
+struct factor {
+    const struct ethosgen_multiplier *by;
+};
+
+static inline struct factor factor_of(const struct ethosgen_multiplier *by)
+{
+    return (struct factor){by};
+}
+#endif
+
 /* Compute the state's newest values of 4 filters. */
 static inline void compress(int16_t now[ETHOSGEN_BLOCK], const int8_t *input,
-                            const int8_t *weights, const int32_t *biases,
-                            const struct ethosgen_svdf *svdf)
+                            const int8_t *weights, const int32_t *biases, int32_t depth,
+                            const struct factor *into)
 {
 #if ETHOSGEN_MVE
-    int32x4_t sums = ethosgen_sums_x4(input, &weights, biases, svdf->depth);
+    int32x4_t sums = rescale(ethosgen_sums_x4(input, &weights, biases, depth), into);
 
-    sums = ethosgen_rescale_x4(sums, &svdf->into);
     vstrhq_s32(now, vreinterpretq_s32_s16(ethosgen_narrow_x4(sums)));
 #else
     for (int32_t lane = 0; lane < ETHOSGEN_BLOCK; lane++) {
         int32_t sum = ethosgen_sum(input, weights + lane * ETHOSGEN_LANES, biases[lane],
-                                   svdf->depth);
+                                   depth);
 
-        now[lane] = (int16_t)ethosgen_narrow(ethosgen_rescale(sum, &svdf->into));
+        now[lane] = (int16_t)ethosgen_narrow(ethosgen_rescale(sum, into->by));
     }
 #endif
 }
@@ -40,7 +71,7 @@ static __attribute__((noinline)) void recall(uint32_t *totals, int16_t *state, c
      * Each vector is read one element on, before the next one is stored over. The vectors end behind
      * the past, from which `rest` leads to the newest element.
      */
-    int32_t rest = (past - (past + 7) / 8 * 8) * 2;
+    int32_t rest = -2 * (-past & 7);
 
     __asm volatile("1:\n\t"
                    "ldr %[sum], [%[totals]]\n\t"
@@ -52,14 +83,14 @@ static __attribute__((noinline)) void recall(uint32_t *totals, int16_t *state, c
                    "vmladava.s16 %[sum], q0, q1\n\t"
                    "letp lr, 2b\n"
                    "3:\n\t"
-                   "add %[state], %[rest]\n\t"
                    "add %[time], %[rest]\n\t"
                    "ldrsh %[newest], [%[now]], #2\n\t"
+                   "add %[state], %[rest]\n\t"
                    "ldrsh %[weight], [%[time]], #2\n\t"
-                   "strh %[newest], [%[state]], #2\n\t"
                    "mla %[sum], %[newest], %[weight], %[sum]\n\t"
-                   "str %[sum], [%[totals]], #4\n\t"
+                   "strh %[newest], [%[state]], #2\n\t"
                    "subs %[count], #1\n\t"
+                   "str %[sum], [%[totals]], #4\n\t"
                    "bne 1b"
                    : [totals] "+r"(totals), [state] "+r"(state), [time] "+r"(time), [now] "+r"(now),
                      [count] "+r"(count), [sum] "=&Te"(sum), [newest] "=&r"(newest),
@@ -82,18 +113,23 @@ static __attribute__((noinline)) void recall(uint32_t *totals, int16_t *state, c
 
 /* Convert the totals of up to 4 units. */
 static inline void convert(int8_t *output, const uint32_t totals[ETHOSGEN_BLOCK], int32_t count,
-                           const struct ethosgen_svdf *svdf)
+                           const struct factor *out, const struct ethosgen_output *to)
 {
-    const struct ethosgen_output *to = &svdf->output;
 #if ETHOSGEN_MVE
     int32x4_t values = vreinterpretq_s32_u32(vldrwq_u32(totals));
 
-    values = vaddq_n_s32(ethosgen_rescale_x4(values, &svdf->out), to->zero_point);
-    values = vminq_s32(vmaxq_s32(values, vdupq_n_s32(to->low)), vdupq_n_s32(to->high));
-    vstrbq_p_s32(output, values, vctp32q((uint32_t)count));
+    values = vaddq_n_s32(rescale(values, out), to->zero_point);
+    values = vminq_s32(vmaxq_s32(values, vdupq_n_s32(INT8_MIN)), vdupq_n_s32(INT8_MAX));
+    /* In assembly, since the compiler moves the predicate to a register and back. */
+    __asm volatile("vctp.32 %[count]\n\t"
+                   "vpst\n\t"
+                   "vstrbt.32 %q[values], [%[output]]"
+                   :
+                   : [count] "r"(count), [values] "w"(values), [output] "r"(output)
+                   : "memory" ETHOSGEN_P0);
 #else
     for (int32_t lane = 0; lane < count; lane++) {
-        output[lane] = ethosgen_clamp(ethosgen_rescale((int32_t)totals[lane], &svdf->out), to);
+        output[lane] = ethosgen_clamp(ethosgen_rescale((int32_t)totals[lane], out->by), to);
     }
 #endif
 }
@@ -102,7 +138,8 @@ void ethosgen_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, const
                       const int32_t *biases, const int16_t *time, const int32_t *units,
                       const struct ethosgen_svdf *svdf)
 {
-    int32_t memory = svdf->memory, block_bytes = ethosgen_block_bytes(svdf->depth);
+    int32_t memory = svdf->memory, depth = svdf->depth, block_bytes = ethosgen_block_bytes(depth);
+    const struct factor into = factor_of(&svdf->into), out = factor_of(&svdf->out);
 
     for (int32_t left = svdf->units; left > 0; left -= ETHOSGEN_BLOCK) {
         int32_t count = left < ETHOSGEN_BLOCK ? left : ETHOSGEN_BLOCK;
@@ -114,7 +151,7 @@ void ethosgen_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, const
             int32_t some = filters < ETHOSGEN_BLOCK ? filters : ETHOSGEN_BLOCK;
             int16_t now[ETHOSGEN_BLOCK];
 
-            compress(now, input, weights, biases, svdf);
+            compress(now, input, weights, biases, depth, &into);
             if (svdf->rank == 1) {
                 recall(totals, state, time, memory - 1, now, some);
             } else {
@@ -138,7 +175,7 @@ void ethosgen_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, const
             state += some * memory;
             time += some * memory;
         }
-        convert(output, totals, count, svdf);
+        convert(output, totals, count, &out, &svdf->output);
         output += ETHOSGEN_BLOCK;
         units += ETHOSGEN_BLOCK;
     }

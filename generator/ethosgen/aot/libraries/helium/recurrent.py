@@ -59,7 +59,7 @@ def svdf_cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
     filters = units * layer.rank
     blocks, past = pieces(filters, order.MATRIX_CHANNELS), pieces(layer.memory - 1, 8)
     ranks = 10.7 * filters if layer.rank > 1 else 0.0
-    row = 58 + blocks * (181 + 10.0 * _vectors(depth)) + 5.0 * filters * past + ranks
+    row = 58 + blocks * (165 + 10.0 * _vectors(depth)) + 5.0 * filters * past + ranks
     return batch * row / max(layer.target.elements, 1)
 
 

@@ -120,7 +120,6 @@ PRODUCTS: dict[str, Build] = {
     "a constant": lambda n: product(
         n, _in(n, 3, 16), n.constant(n.random.normal(size=(16, 5)).astype(np.float32))
     ),
-    "a column": lambda n: product(n, _in(n, 2, 6, 18), _in(n, 2, 18, 1)),
 }
 TRANSPOSED: dict[str, Build] = {
     "phases": lambda n: transposed(n, _in(n, 1, 5, 4, 9), (10, 8), 5, stride=(2, 2)),
@@ -167,6 +166,7 @@ PLAIN: dict[str, Build] = {
     ),
     "rows of two": lambda n: n.mul(_in(n, 2), _in(n, 3, 2)),
     "a mean of columns": lambda n: n.mean(_in(n, 1, 3, 2, 5), (1,)),
+    "products with a column": lambda n: product(n, _in(n, 2, 6, 18), _in(n, 2, 18, 1)),
 }
 
 

@@ -34,9 +34,11 @@ def _whole(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> float:
 def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Multiply the matrices of each batch by one call."""
     matrices = read_matrices(op, tensors)
+    columns, depth = matrices.columns, matrices.depth
     if matrices.has_columns or matrices.second.dtype != "float32" or matrices.is_empty:
         return None
-    columns, depth = matrices.columns, matrices.depth
+    if columns == 1:
+        return None  # plain loops need no packed copy, and no lanes for columns that are not there
     steps = (1, depth) if matrices.has_rows else (columns, 1)
     nest, shape = Nest(), contiguous(matrices.rows, depth, columns)
     floats = 2 + rounded_up(columns, order.BLOCK) * (1 + depth)

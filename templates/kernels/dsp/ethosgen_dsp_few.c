@@ -9,6 +9,7 @@
 #include "ethosgen_dsp_window.h"
 
 enum { STEP = ETHOSGEN_DSP_STEP };
+enum { MOST_PAIRED = 2 }; /* channels of two rows whose sums fit into registers */
 
 static inline int32_t add_products(uint32_t a, uint32_t b, int32_t sum)
 {
@@ -113,11 +114,58 @@ finish(int8_t *output, struct sums sums, const struct ethosgen_core_scale *scale
     ethosgen_dsp_bound(output, channels, matrix->low, matrix->high);
 }
 
+/* Add the products of words of two rows with the weights of a channel. */
+static inline void add_both(int32_t *first, int32_t *second, uint32_t word, uint32_t next_word,
+                            const int8_t *weights)
+{
+    uint32_t by = ethosgen_dsp_word(weights);
+    uint32_t even = ethosgen_dsp_even(by), odd = ethosgen_dsp_odd(by);
+
+    *first = add_products(ethosgen_dsp_even(word), even, *first);
+    *first = add_products(ethosgen_dsp_odd(word), odd, *first);
+    *second = add_products(ethosgen_dsp_even(next_word), even, *second);
+    *second = add_products(ethosgen_dsp_odd(next_word), odd, *second);
+}
+
+/* The same as add_whole for two adjacent rows and up to 2 channels: weights are extended once. */
+static inline __attribute__((always_inline)) void
+add_pair(struct sums sums[2], const int8_t *row, const int8_t *weights, int32_t depth,
+         int32_t channels)
+{
+    int32_t next = ethosgen_dsp_steps(depth) * STEP, rest = depth % STEP;
+    const int8_t *end = row + depth - rest;
+    struct sums first = {0}, second = {0};
+
+    for (; row != end; row += STEP, weights += STEP) {
+        uint32_t word = ethosgen_dsp_word(row), next_word = ethosgen_dsp_word(row + depth);
+
+        add_both(&first.a, &second.a, word, next_word, weights);
+        if (channels > 1) {
+            add_both(&first.b, &second.b, word, next_word, weights + next);
+        }
+    }
+    if (rest > 0) {
+        first = add_values(first, last_word(row, rest, depth), weights, next, channels);
+        second = add_values(second, last_word(row + depth, rest, depth), weights, next, channels);
+    }
+    sums[0] = first;
+    sums[1] = second;
+}
+
 static inline __attribute__((always_inline)) void
 multiply(int8_t *output, const int8_t *rows, int32_t count, const int8_t *weights,
          const struct ethosgen_core_scale *scales, const struct ethosgen_dsp_matrix *matrix,
          int32_t channels)
 {
+    for (; channels <= MOST_PAIRED && count > 1; count -= 2) {
+        struct sums sums[2];
+
+        add_pair(sums, rows, weights, matrix->depth, channels);
+        finish(output, sums[0], scales, matrix, channels);
+        finish(output + matrix->stride, sums[1], scales, matrix, channels);
+        output += 2 * matrix->stride;
+        rows += 2 * matrix->depth;
+    }
     for (; count > 0; count--) {
         finish(output, add_whole(rows, weights, matrix->depth, channels), scales, matrix, channels);
         output += matrix->stride;

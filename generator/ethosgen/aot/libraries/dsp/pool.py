@@ -13,9 +13,10 @@ from ethosgen.values.network import Operator, Tensor
 
 POOL = frozenset({"ethosgen_dsp_pool.c"})
 LEAST_CHANNELS = 4
-MOST_UNROLLED = 4
-"""Taps of windows inside the input that the compiler unrolls in the plain loops, which then take 17
-instructions for each average of 4; these kernels take 31."""
+MOST_UNROLLED = 3
+MOST_TAPS_UNROLLED = 4
+"""Rows or columns, and taps, of windows inside the input that the compiler unrolls in the plain
+loops, which then take 17 instructions for each average of 4; these kernels take 31."""
 MOST_TAPS = 255
 """Number of int8 elements whose sum always fits into 16 bits."""
 POOL_S16 = frozenset({"ethosgen_dsp_pool_s16.c"})
@@ -31,7 +32,9 @@ def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     taps = vertical.taps * horizontal.taps
     if op.options.get(UNSIGNED) or taps > MOST_TAPS:
         return None
-    if taps <= MOST_UNROLLED and vertical.is_inside and horizontal.is_inside:
+    is_inside = vertical.is_inside and horizontal.is_inside
+    is_unrolled = max(vertical.taps, horizontal.taps) <= MOST_UNROLLED
+    if is_inside and is_unrolled and taps <= MOST_TAPS_UNROLLED:
         return None
     return _pool("ethosgen_dsp_average_pool_s8", op, tensors)
 

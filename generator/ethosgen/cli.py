@@ -3,6 +3,7 @@
 Results go to stdout; progress, the next command to type and errors go to stderr.
 """
 
+import json
 import logging
 import sys
 
@@ -22,6 +23,7 @@ from ethosgen.commands.demo import demo
 from ethosgen.commands.diff import diff
 from ethosgen.commands.disasm import disasm
 from ethosgen.commands.doctor import doctor
+from ethosgen.commands.explain import explain
 from ethosgen.commands.flash import flash
 from ethosgen.commands.init import init
 from ethosgen.commands.ops import ops
@@ -39,7 +41,7 @@ from ethosgen.commands.weights import weights
 from ethosgen.commands.workspace import defaults_for
 from ethosgen.host.file_errors import explain_storage
 from ethosgen.host.termination import Terminated, end_in_order
-from ethosgen.values.errors import BUG_STATUS, EthosgenError, InputError
+from ethosgen.values.errors import BUG_CODE, BUG_STATUS, EthosgenError, InputError
 from ethosgen.version import __version__
 
 
@@ -69,7 +71,7 @@ cli.add_section("A folder of yours", init, check, watch, diff)
 cli.add_section("Firmware", verify, project, build, run, serve, flash, attach, "fvp", weights)
 cli.add_section("Networks", simulate, accuracy, compare, "sweep", report, quantize, disasm, ops)
 cli.add_section("Several elements", pipeline, "place")
-cli.add_section("Setup", demo, doctor, boards, accelerators)
+cli.add_section("Setup", demo, doctor, explain, boards, accelerators)
 cli.add_command(serve_npu)
 
 
@@ -81,7 +83,7 @@ def main() -> None:
         if isinstance(status, int):
             sys.exit(status)
     except EthosgenError as error:
-        _fail(str(error), error.exit_status)
+        _fail(str(error), error.exit_status, error.code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -94,15 +96,19 @@ def main() -> None:
     except Exception as error:
         sentence = explain_storage(error)
         if sentence is not None:
-            _fail(sentence, InputError.exit_status)
-        _fail(record_bug(error), BUG_STATUS)
+            _fail(sentence, InputError.exit_status, InputError.code)
+        _fail(record_bug(error), BUG_STATUS, BUG_CODE)
     finally:
         for sentence in plugins.faults():
             click.echo(f"ethosgen: {sentence}; ethosgen doctor lists all", err=True)
 
 
-def _fail(sentence: str, status: int) -> None:
+def _fail(sentence: str, status: int, code: str = "") -> None:
+    """Print a sentence, and with --json also an object with its code; end with a status."""
     click.echo(f"ethosgen: {sentence}", err=True)
+    if code and "--json" in sys.argv:
+        error = {"code": code, "message": sentence, "exit_status": status}
+        click.echo(json.dumps({"error": error}, indent=2))
     sys.exit(status)
 
 

@@ -12,6 +12,7 @@ import click
 from ethosgen.commands import completion
 from ethosgen.commands.choices import path_option
 from ethosgen.commands.endings import suggest_next
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.options import JSON, schema_option, with_reading
 from ethosgen.commands.progress import Progress
 from ethosgen.values.errors import InputError
@@ -46,7 +47,7 @@ def _schema(name: str) -> str:
     return format_schema(name)
 
 
-@click.command(short_help="Place a network on a large mesh, and simulate it")
+@click.command(cls=GroupedCommand, short_help="Place a network on a large mesh, and simulate it")
 @click.argument("source", metavar="GRAPH", type=click.Path(path_type=Path))
 @click.option(
     "--mesh",

@@ -15,6 +15,7 @@ from ethosgen.commands.choices import path_option
 from ethosgen.commands.compare import csv_text
 from ethosgen.commands.comparison_table import report_lines
 from ethosgen.commands.endings import suggest_next
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.options import CACHE, JSON, schema_option
 from ethosgen.commands.progress import Progress
 from ethosgen.values.grammar import counted
@@ -33,7 +34,9 @@ def _schema() -> str:
     return study_schema()
 
 
-@click.command(short_help="Measure every point of a study: networks, NPUs, modes")
+@click.command(
+    cls=GroupedCommand, short_help="Measure every point of a study: networks, NPUs, modes"
+)
 @click.argument("study", metavar="STUDY.toml", type=click.Path(path_type=Path))
 @path_option(
     "-o",

@@ -110,7 +110,10 @@ def test_a_suggested_command_quotes_its_path(tmp_path: Path) -> None:
     ("typed", "says"),
     [
         ("verfy net.tflite", "unknown command 'verfy' (did you mean 'verify'?); choose one of: "),
-        ("boards shwo x", "unknown command 'shwo' (did you mean 'show'?); choose one of: show, "),
+        (
+            "boards shwo x",
+            "unknown command 'shwo' (did you mean 'show'?); choose one of: list, show, ",
+        ),
         ("verify n.tflite --board corstone300 --on qmeu", "unknown target 'qmeu' (did you mean 'q"),
         ("project n.tflite --memory-mode sram-only", "unknown --memory-mode 'sram-only' (did you "),
         ("project n.tflite --platform zefyr", "unknown --platform 'zefyr' (did you mean 'zephyr'?"),

@@ -20,6 +20,7 @@ from ethosgen.backend.protocol import (
 )
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.explanation import Explanation
 from ethosgen.values.grammar import unknown
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
@@ -128,6 +129,12 @@ def find_accelerator(name: str) -> Accelerator:
     if name not in known:
         raise InputError(unknown("NPU", name, known))
     return known[name]
+
+
+def explanations() -> list[Explanation]:
+    """Return what the errata of all backends mean; a plug-in's backend may explain none."""
+    known = [getattr(backend, "explanations", None) for backend in backends()]
+    return [explanation for explain in known if explain for explanation in explain()]
 
 
 def compiled_for(network: Network) -> Accelerator | None:

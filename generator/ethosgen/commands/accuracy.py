@@ -13,6 +13,7 @@ import click
 from ethosgen.commands import completion
 from ethosgen.commands.accuracy_table import report_lines
 from ethosgen.commands.choices import path_option
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.offload_options import with_offloading
 from ethosgen.commands.options import JSON, with_reading
 from ethosgen.commands.progress import Progress
@@ -76,7 +77,7 @@ def _with_preparation(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-@click.command(short_help="Measure a network's accuracy on labelled data")
+@click.command(cls=GroupedCommand, short_help="Measure a network's accuracy on labelled data")
 @click.argument("network", metavar="MODEL", type=click.Path(path_type=Path))
 @path_option(
     "--data",
@@ -179,6 +180,10 @@ def accuracy(
 
     Floats are quantized as in TFLite; integers of an input's own type are used as they are. Exit
     status 1 means that targets differ in a sample.
+
+    \b
+        ethosgen accuracy MODEL.tflite --data test.npz
+        ethosgen accuracy MODEL.tflite --data pictures/ --on simulate,tflm
     """
     from ethosgen.samples.verdicts import require_new, write_csv
     from ethosgen.studies.accuracy import AccuracyRequest, measure_accuracy

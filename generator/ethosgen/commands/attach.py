@@ -9,6 +9,7 @@ from typing import IO, Any
 import click
 
 from ethosgen.commands import completion
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 
@@ -16,7 +17,7 @@ _MS = 1000.0
 """Milliseconds in a second."""
 
 
-@click.command(short_help="Run any firmware on stock QEMU with the NPU model")
+@click.command(cls=GroupedCommand, short_help="Run any firmware on stock QEMU with the NPU model")
 @click.option(
     "--elf",
     required=True,

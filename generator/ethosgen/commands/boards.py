@@ -28,6 +28,13 @@ def boards(context: click.Context, as_json: bool) -> None:
         _list(as_json)
 
 
+@boards.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_all(as_json: bool) -> None:
+    """List the boards, as `ethosgen boards` does."""
+    _list(as_json)
+
+
 @boards.command()
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

@@ -1,17 +1,23 @@
 """`ethosgen build`: compile a project's firmware."""
 
+import json
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ethosgen.commands.endings import suggest_next
-from ethosgen.commands.options import DIR, ON_THE_BOARDS, require_qemu
+from ethosgen.commands.help import GroupedCommand
+from ethosgen.commands.options import DIR, JSON, ON_THE_BOARDS, require_qemu
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import size_lines
 
+if TYPE_CHECKING:
+    from ethosgen.toolchain import Built
 
-@click.command(short_help="Compile a project with its platform's compiler")
+
+@click.command(cls=GroupedCommand, short_help="Compile a project with its platform's compiler")
 @DIR
 @ON_THE_BOARDS
 @click.option(
@@ -19,19 +25,29 @@ from ethosgen.commands.wording import size_lines
     is_flag=True,
     help="Make the firmware count the cost of each step of a network, for run --profile.",
 )
-def build(directory: Path, on: str | None, profile: bool) -> None:
-    """Compile a project, or all projects of a pipeline, with cmake and the platform's compiler."""
+@JSON
+def build(directory: Path, on: str | None, profile: bool, as_json: bool) -> None:
+    """Compile a project, or all projects of a pipeline, with cmake and the platform's compiler.
+
+    \b
+        ethosgen build firmware
+        ethosgen build firmware --on serial
+    """
     from ethosgen import flow
     from ethosgen.stages.manifest import is_pipeline
 
     if is_pipeline(directory):
         require_qemu(on, profile=profile or None)
-        _build_pipeline(directory)
+        _build_pipeline(directory, as_json)
         return
 
     with Progress() as progress:
         built = flow.build_project(directory, on=on, profile=profile, watch=progress.watch())
-    for firmware in filter(None, (built, built.application)):
+    images = [image for image in (built, built.application) if image]
+    if as_json:
+        click.echo(json.dumps({"images": [_as_json(image) for image in images]}, indent=2))
+        return
+    for firmware in images:
         sizes = size_lines(firmware.sizes.flash, firmware.sizes.ram)
         click.echo(f"{_as_given(firmware.elf, directory)}\n{sizes}")
     harness = " --harness" if built.application else ""
@@ -39,11 +55,22 @@ def build(directory: Path, on: str | None, profile: bool) -> None:
     suggest_next(f"ethosgen run {shlex.quote(str(directory))} --on {built.on}{wanted}")
 
 
-def _build_pipeline(directory: Path) -> None:
+def _as_json(built: "Built", element: str | None = None) -> dict[str, Any]:
+    """Return a firmware and its sizes as an object of JSON types."""
+    named = {} if element is None else {"element": element}
+    sizes = {"flash_bytes": dict(built.sizes.flash), "ram_bytes": dict(built.sizes.ram)}
+    return {**named, "elf": str(built.elf), "on": built.on, **sizes}
+
+
+def _build_pipeline(directory: Path, as_json: bool) -> None:
     from ethosgen.systems.elements import build_pipeline
 
     with Progress() as progress:
         elements = build_pipeline(directory, progress.watch())
+    if as_json:
+        images = [_as_json(built, name) for name, built in elements]
+        click.echo(json.dumps({"images": images}, indent=2))
+        return
     for name, built in elements:
         elf = _as_given(built.elf, directory)
         click.echo(f"{name}: {elf}\n{size_lines(built.sizes.flash, built.sizes.ram)}")

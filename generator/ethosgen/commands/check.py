@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ethosgen.commands.choices import path_option
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.options import (
     BOARD,
@@ -35,7 +36,7 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 """The variable with the file in which a job of GitHub collects its summary."""
 
 
-@click.command(short_help="Check networks and budgets of ethosgen.toml, for CI")
+@click.command(cls=GroupedCommand, short_help="Check networks and budgets of ethosgen.toml, for CI")
 @with_recipe(BOARD, PLATFORM)
 @ON
 @with_samples()

@@ -16,6 +16,7 @@ from ethosgen.commands import completion
 from ethosgen.commands.choices import ValueChoice
 from ethosgen.commands.comparison_table import report_lines
 from ethosgen.commands.endings import suggest_next
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.offload_options import with_division
 from ethosgen.commands.options import JSON, with_reading
 from ethosgen.commands.progress import Progress
@@ -40,7 +41,7 @@ def _listed(
     return tuple(dict.fromkeys(filter(None, names)))
 
 
-@click.command(short_help="Compare boards, NPUs and memory modes: time, memory")
+@click.command(cls=GroupedCommand, short_help="Compare boards, NPUs and memory modes: time, memory")
 @click.argument(
     "networks", metavar="MODEL...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )

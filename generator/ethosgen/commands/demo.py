@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.options import JSON
 from ethosgen.host.demos import DEMOS, copy_demo, find_demo
 
 
-@click.command(short_help="List the demos, or copy one to try")
+@click.command(cls=GroupedCommand, short_help="List the demos, or copy one to try")
 @click.argument("name", required=False)
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="The folder [default: NAME-demo]."
@@ -20,6 +21,9 @@ def demo(name: str | None, output: Path | None, as_json: bool) -> None:
     """List the demos, or copy the files of one: its networks and their inputs.
 
     Existing files are not overwritten. Prints the commands that run the demo.
+
+    \b
+        ethosgen demo digits
     """
     if name is None:
         if as_json:

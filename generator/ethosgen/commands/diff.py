@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.options import JSON
 
 if TYPE_CHECKING:
@@ -18,7 +19,9 @@ _FACTOR = 9
 _PLACE = click.Path(path_type=Path, exists=True)
 
 
-@click.command(short_help="Compare two answers (--json) or projects: time, memory, places")
+@click.command(
+    cls=GroupedCommand, short_help="Compare two answers (--json) or projects: time, memory, places"
+)
 @click.argument("before", metavar="BEFORE", type=_PLACE)
 @click.argument("after", metavar="AFTER", type=_PLACE)
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")

@@ -6,12 +6,13 @@ from pathlib import Path
 import click
 
 from ethosgen.commands import completion
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.options import JSON
 from ethosgen.commands.progress import Progress
 from ethosgen.values.grammar import counted
 
 
-@click.command(short_help="Show the NPU's commands in a file")
+@click.command(cls=GroupedCommand, short_help="Show the NPU's commands in a file")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--npu",
@@ -25,6 +26,9 @@ def disasm(file: Path, npu: str | None, as_json: bool) -> None:
 
     FILE is a network (compiled first if it is not compiled yet), the compiler's raw output (Vela's
     .npz), or a command stream, with or without the driver's header.
+
+    \b
+        ethosgen disasm MODEL.tflite --npu ethos-u55-128
     """
     from ethosgen.flow import inspection
 

@@ -9,6 +9,7 @@ import click
 from ethosgen import plugins
 from ethosgen.commands.choices import Group
 from ethosgen.commands.endings import suggest_next
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.options import JSON
 from ethosgen.commands.progress import Progress
 from ethosgen.host.environments import ENVIRONMENTS
@@ -16,7 +17,7 @@ from ethosgen.host.extras import EXTRAS
 from ethosgen.host.tool_sets import TOOL_SETS
 
 
-@click.command(short_help="List what is installed and what is missing")
+@click.command(cls=GroupedCommand, short_help="List what is installed and what is missing")
 @click.option(
     "--install",
     "wanted",
@@ -27,7 +28,12 @@ from ethosgen.host.tool_sets import TOOL_SETS
 )
 @JSON
 def doctor(wanted: tuple[str, ...], as_json: bool) -> None:
-    """List what is installed and what is missing, with the command that installs it."""
+    """List what is installed and what is missing, with the command that installs it.
+
+    \b
+        ethosgen doctor
+        ethosgen doctor --install cycles
+    """
     from ethosgen.flow import doctor as examination
 
     if wanted:

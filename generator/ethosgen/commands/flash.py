@@ -5,8 +5,12 @@ from pathlib import Path
 
 import click
 
+from ethosgen.commands.help import GroupedCommand
 
-@click.command(short_help="Write the firmware to the board with the board's flash tool")
+
+@click.command(
+    cls=GroupedCommand, short_help="Write the firmware to the board with the board's flash tool"
+)
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option(
     "--harness",
@@ -15,7 +19,11 @@ import click
 )
 @click.option("--with", "tool", metavar="TOOL", help="Flash tool [default: the board's first].")
 def flash(directory: Path, harness: bool, tool: str | None) -> None:
-    """Write the firmware built with --on serial to the board, with the board's flash tool."""
+    """Write the firmware built with --on serial to the board, with the board's flash tool.
+
+    \b
+        ethosgen flash firmware
+    """
     from ethosgen import flow
     from ethosgen.values.watch import Watch
 

@@ -8,10 +8,13 @@ import click
 from ethosgen.commands import completion
 from ethosgen.commands.choices import path_option
 from ethosgen.commands.endings import suggest_next
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.values.errors import InputError, cannot_write
 
 
-@click.command(short_help="Write ethosgen.toml: networks, board, budgets of a folder")
+@click.command(
+    cls=GroupedCommand, short_help="Write ethosgen.toml: networks, board, budgets of a folder"
+)
 @click.argument("networks", metavar="MODEL...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--board",

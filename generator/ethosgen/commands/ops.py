@@ -4,8 +4,10 @@ import json
 
 import click
 
+from ethosgen.commands.help import GroupedCommand
 
-@click.command(short_help="List the operators that run on an NPU or on the CPU")
+
+@click.command(cls=GroupedCommand, short_help="List the operators that run on an NPU or on the CPU")
 @click.argument("names", nargs=-1, metavar="[OPERATOR]...")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def ops(names: tuple[str, ...], as_json: bool) -> None:
@@ -15,6 +17,10 @@ def ops(names: tuple[str, ...], as_json: bool) -> None:
     float32); for Ethos-U85 the types are measured. Only the compiler can decide whether it accepts
     the operator in your network. CPU: the types for which ethosgen has code. Exact means that the
     results equal those of TensorFlow Lite Micro's reference kernels to the last bit.
+
+    \b
+        ethosgen ops
+        ethosgen ops CONV_2D SOFTMAX
     """
     from ethosgen.studies.coverage import survey, table
     from ethosgen.values.errors import InputError

@@ -88,6 +88,7 @@ INPUT = path_option(
     help="Inputs in an .npz file: one array for each input, by name [default: random samples].",
 )
 OUTPUT = click.option(
+    "-o",
     "--output",
     "output_path",
     type=click.Path(path_type=Path),

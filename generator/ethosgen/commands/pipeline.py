@@ -10,6 +10,7 @@ import click
 from ethosgen.commands import completion
 from ethosgen.commands.choices import ValueChoice, path_option
 from ethosgen.commands.endings import suggest_next
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.offload_options import with_offloading
 from ethosgen.commands.options import (
     ACCELERATORS,
@@ -34,7 +35,9 @@ def _schema() -> str:
     return system_schema()
 
 
-@click.command(short_help="Cut a network into stages, with a project for each element")
+@click.command(
+    cls=GroupedCommand, short_help="Cut a network into stages, with a project for each element"
+)
 @MODEL
 @click.option("--stages", type=click.IntRange(1), metavar="K", help="Number of equal elements.")
 @click.option(
@@ -98,6 +101,9 @@ def pipeline(
     The cuts make the slowest stage as fast as possible, by estimated cycles and the link's
     bandwidth, and each stage fits its element's memories. Each project runs its part of the network
     on the frames that the previous element hands over.
+
+    \b
+        ethosgen pipeline MODEL.tflite --board corstone300 -o line
     """
     from ethosgen.flow.planning import read
     from ethosgen.systems.staging import create_pipeline

@@ -1,5 +1,6 @@
 """`ethosgen project`: generate the sources of a network's firmware."""
 
+import json
 import shlex
 from pathlib import Path
 
@@ -8,8 +9,10 @@ import click
 from ethosgen.commands.choices import path_option
 from ethosgen.commands.comparison_table import choice_lines
 from ethosgen.commands.endings import suggest_next
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.options import (
     BOARD_OR_NONE,
+    JSON,
     PLATFORM_OR_LIBRARY,
     with_recipe,
 )
@@ -20,7 +23,9 @@ from ethosgen.platforms import find_platform
 from ethosgen.values.recipe import Recipe
 
 
-@click.command(short_help="Generate a project: the model as a C library, and firmware")
+@click.command(
+    cls=GroupedCommand, short_help="Generate a project: the model as a C library, and firmware"
+)
 @with_recipe(BOARD_OR_NONE, PLATFORM_OR_LIBRARY)
 @path_option(
     "-o",
@@ -36,12 +41,23 @@ from ethosgen.values.recipe import Recipe
     "of this ethosgen, stored in the project].",
 )
 @VERBOSE
-def project(recipe: Recipe, directory: Path | None, with_ci: bool, ci_ethosgen: str | None) -> None:
+@JSON
+def project(
+    recipe: Recipe,
+    directory: Path | None,
+    with_ci: bool,
+    ci_ethosgen: str | None,
+    as_json: bool,
+) -> None:
     """Generate a project: the model as a C library, and an application around it.
 
     With several models, each gets its own library; they share the NPU's driver and one arena, which
     is as large as the largest needs. If the project exists, its application is kept, and so are its
     models that are not named.
+
+    \b
+        ethosgen project MODEL.tflite --board corstone300 -o firmware
+        ethosgen project MODEL.tflite --npu ethos-u55-128 --platform library -o model
     """
     from ethosgen import flow
 
@@ -53,6 +69,9 @@ def project(recipe: Recipe, directory: Path | None, with_ci: bool, ci_ethosgen: 
             ci_ethosgen=ci_ethosgen,
             watch=progress.watch(),
         )
+    if as_json:
+        click.echo(json.dumps(written.as_json(), indent=2))
+        return
     click.echo(written_text(written, is_verbose()))
     for choice in written.choices:
         for line in choice_lines(choice):

@@ -11,6 +11,7 @@ import click
 
 from ethosgen.commands.choices import ValueChoice, path_option
 from ethosgen.commands.endings import suggest_next
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.options import JSON
 from ethosgen.commands.progress import Progress
 from ethosgen.values.grammar import counted
@@ -19,7 +20,7 @@ from ethosgen.values.quantization import QuantizationReport, QuantizationRequest
 _LONGEST_NAME = 40
 
 
-@click.command(short_help="Quantize a float network to int8 or int16")
+@click.command(cls=GroupedCommand, short_help="Quantize a float network to int8 or int16")
 @click.argument("network", metavar="FLOAT", type=click.Path(path_type=Path))
 @path_option(
     "--data",
@@ -76,6 +77,9 @@ def quantize(
     Each format has its own quantizer: ONNX Runtime's, LiteRT's, PyTorch's. The table shows the
     error of each layer against the float network. If the error is too large, the report names
     layers to keep in float.
+
+    \b
+        ethosgen quantize FLOAT.onnx --data samples.npz -o MODEL.onnx
     """
     from ethosgen.studies.quantization import quantize
 

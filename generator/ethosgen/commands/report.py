@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from ethosgen.commands import completion
 from ethosgen.commands.endings import suggest_next
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.options import (
     BOARD_OR_NONE,
     JSON,
@@ -38,7 +39,7 @@ _RESULTS = frozenset({"output", "perfetto", "explorer", "force", "as_json"})
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
-@click.command(short_help="Write a page: what runs where and why, time, memory")
+@click.command(cls=GroupedCommand, short_help="Write a page: what runs where and why, time, memory")
 @with_recipe(BOARD_OR_NONE, PLATFORM)
 @click.option(
     "--on",

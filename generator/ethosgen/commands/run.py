@@ -8,6 +8,7 @@ import click
 
 from ethosgen.commands.application import run_application, runs_application
 from ethosgen.commands.endings import answer
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.offload_options import ORACLE
 from ethosgen.commands.options import (
@@ -39,7 +40,7 @@ _FOR_SAMPLES = (
 """The parameters that do not apply to an application, only to networks on samples."""
 
 
-@click.command(short_help="Run a built project, and compare its outputs")
+@click.command(cls=GroupedCommand, short_help="Run a built project, and compare its outputs")
 @DIR
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path))
 @ON_THE_BOARDS
@@ -78,6 +79,10 @@ def run(
 
     If the project has an application (project --app), run that instead, with FILES in place of its
     sensor [default: random input], and compare the lines that it prints.
+
+    \b
+        ethosgen run firmware
+        ethosgen run firmware --input mine.npz --output answers.npz
     """
     from ethosgen import flow
     from ethosgen.stages.manifest import is_pipeline

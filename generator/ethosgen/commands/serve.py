@@ -5,10 +5,13 @@ from pathlib import Path
 
 import click
 
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.options import BUILD, DIR, ON_THE_BOARDS
 
 
-@click.command(short_help="Run a built project, with its console for other programs")
+@click.command(
+    cls=GroupedCommand, short_help="Run a built project, with its console for other programs"
+)
 @DIR
 @ON_THE_BOARDS
 @BUILD
@@ -23,6 +26,9 @@ def serve(directory: Path, on: str | None, build_directory: Path | None, harness
     The console is a pseudo-terminal, which other programs open like a board's serial port. The
     first line of the output is its path. In a project with an application (project --app), that
     runs.
+
+    \b
+        ethosgen serve firmware
     """
     from ethosgen.flow.serving import serve_console
 

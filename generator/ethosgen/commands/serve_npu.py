@@ -4,8 +4,10 @@ import sys
 
 import click
 
+from ethosgen.commands.help import GroupedCommand
 
-@click.command(hidden=True)
+
+@click.command(cls=GroupedCommand, hidden=True)
 @click.argument("backend", required=False)
 def serve_npu(backend: str | None) -> None:
     """Serve as the NPU of a Zephyr application on native_sim, over stdin and stdout.

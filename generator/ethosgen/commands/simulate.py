@@ -8,6 +8,7 @@ import click
 
 from ethosgen.commands import completion
 from ethosgen.commands.endings import answer
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.offload_options import with_offloading
 from ethosgen.commands.options import (
     ACCELERATORS,
@@ -33,7 +34,9 @@ _SAMPLES = click.option(
 )
 
 
-@click.command(short_help="Run a network on the NPU model: no compiler, no QEMU")
+@click.command(
+    cls=GroupedCommand, short_help="Run a network on the NPU model: no compiler, no QEMU"
+)
 @MODEL
 @click.option(
     "--npu",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ethosgen.commands.endings import answer
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.options import (
     BOARD,
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from ethosgen.verdict.judgement import Criteria, Inputs
 
 
-@click.command(short_help="Generate, build and run firmware: does my network work?")
+@click.command(
+    cls=GroupedCommand, short_help="Generate, build and run firmware: does my network work?"
+)
 @with_recipe(BOARD, PLATFORM)
 @ON
 @with_samples()
@@ -64,6 +67,10 @@ def verify(
     every output of every sample equals TensorFlow Lite Micro's. With --app the application runs
     too, and every line that it prints must equal the line that follows from TensorFlow Lite Micro's
     outputs.
+
+    \b
+        ethosgen verify MODEL.tflite --board corstone300
+        ethosgen verify MODEL.tflite --board nucleo-h743zi --npu none --samples 100
     """
     from ethosgen import flow
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from ethosgen.commands.help import GroupedCommand
 from ethosgen.values.errors import InputError
 
 _PAUSE_S = 0.5
@@ -16,6 +17,7 @@ _USUAL = ("check",)
 
 
 @click.command(
+    cls=GroupedCommand,
     short_help="Repeat a command when a file changes",
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ethosgen.applications import TakesRows, find_application
 from ethosgen.applications.labels import load_labels
@@ -53,6 +54,23 @@ class Written:
     programs: tuple[Program, ...]
     choices: tuple[SramChoice, ...] = ()
     headlines: tuple[Headline, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return an object of JSON types."""
+        return {
+            "directory": str(self.directory),
+            "files": sorted(self.files),
+            "networks": [
+                {
+                    "name": program.name,
+                    "headline": headline.as_json(),
+                    "advice": [piece.as_json() for piece in program.advice],
+                    "arena": program.arena.as_json(),
+                }
+                for program, headline in zip(self.programs, self.headlines, strict=True)
+            ],
+            "sram_choices": [choice.as_json() for choice in self.choices],
+        }
 
 
 @dataclass(frozen=True)

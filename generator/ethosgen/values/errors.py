@@ -1,14 +1,15 @@
 """The tree of all errors that a user may see.
 
 An EthosgenError is an answer: one sentence that says what is wrong, where, and what to do. The
-command line prints it and exits with `exit_status`. Any other exception that escapes is a bug:
-the command line says so in one sentence, keeps the traceback in a file, and exits with BUG_STATUS.
+command line prints it and exits with `exit_status`; `ethosgen explain` describes each `code`. Any
+other exception that escapes is a bug: the command line says so in one sentence, keeps the traceback
+in a file, and exits with BUG_STATUS.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 
-BUG_STATUS = 70
+BUG_STATUS, BUG_CODE = 70, "bug"
 """Exit status of an internal error: EX_SOFTWARE of sysexits.h, distinct from 1 for FAIL."""
 
 
@@ -19,12 +20,14 @@ class InternalError(Exception):
 class EthosgenError(Exception):
     """Base of every error that the user can fix."""
 
+    code = "error"
     exit_status = 1
 
 
 class InputError(EthosgenError):
     """An unusable file, option or array."""
 
+    code = "input"
     exit_status = 2
 
 
@@ -43,9 +46,13 @@ def reason_of(error: Exception) -> str:
 class UnsupportedError(InputError):
     """A well-formed network that this version cannot compile."""
 
+    code = "unsupported"
+
 
 class RefusalError(UnsupportedError):
     """A network that a compiler refuses as a whole, perhaps for one operator; `why` quotes it."""
+
+    code = "refused"
 
     def __init__(self, message: str, why: str) -> None:
         super().__init__(message)
@@ -58,6 +65,8 @@ class CapacityError(InputError):
     `overflows` maps memories to the bytes that they lack, if the linker found it.
     """
 
+    code = "capacity"
+
     def __init__(self, message: str, overflows: Mapping[str, int] | None = None) -> None:
         super().__init__(message)
         self.overflows = dict(overflows or {})
@@ -66,23 +75,28 @@ class CapacityError(InputError):
 class ToolError(EthosgenError):
     """A missing or unusable external program."""
 
+    code = "tool"
     exit_status = 3
 
 
 class BuildError(EthosgenError):
     """The compiler or linker refused the generated project."""
 
+    code = "build"
     exit_status = 4
 
 
 class TargetError(EthosgenError):
     """A target that crashed, hung or gave invalid answers."""
 
+    code = "target"
     exit_status = 5
 
 
 class ProtocolError(TargetError):
     """A console conversation that retries could not repair."""
+
+    code = "protocol"
 
 
 class NpuFault(EthosgenError):  # noqa: N818 - the term of Arm's manual
@@ -95,6 +109,7 @@ class NpuFault(EthosgenError):  # noqa: N818 - the term of Arm's manual
     description.
     """
 
+    code = "npu-fault"
     exit_status = 6
 
     def __init__(self, kind: str, message: str, offset: int = 0, command: str = "?") -> None:
@@ -108,6 +123,7 @@ class NpuFault(EthosgenError):  # noqa: N818 - the term of Arm's manual
 class AcceleratorFault(EthosgenError):  # noqa: N818 - as NpuFault
     """A wrapped accelerator that crashed, hung or returned a status on this machine."""
 
+    code = "accelerator-fault"
     exit_status = 6
 
 
@@ -117,6 +133,7 @@ class DeviceFault(EthosgenError):  # noqa: N818 - as NpuFault
     `kind` is "memory" or "register" (an access outside), "raised", "died", or "late" (no answer).
     """
 
+    code = "device-fault"
     exit_status = 6
 
     def __init__(self, device: str, kind: str, reason: str) -> None:

@@ -34,6 +34,7 @@ from ethosgen.backend.trace import Trace
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.allocation import Allocation, OperatorIndex
 from ethosgen.values.errors import InputError
+from ethosgen.values.explanation import Explanation
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Partition, Plan
 from ethosgen.values.profile import NpuOperation
@@ -112,6 +113,12 @@ class EthosUFamily:
 
         target = CompileTarget(task.accelerator.name, task.io, task.cpu.table_of)
         return find_errata(task.network, target, oracle)
+
+    def explanations(self) -> Sequence[Explanation]:
+        """Return what each erratum means."""
+        from ethosgen.backend.ethosu.offload.errata import explanations
+
+        return explanations()
 
     def offers(
         self, asked: DivisionTask, allocation: Allocation[OperatorIndex]

@@ -1,0 +1,170 @@
+"""`ethosgen explain`: what a code of a message or of --json means, and what to do."""
+
+import json
+
+import click
+
+from ethosgen.commands.help import GroupedCommand
+from ethosgen.commands.options import JSON
+from ethosgen.values.errors import (
+    BUG_CODE,
+    BUG_STATUS,
+    AcceleratorFault,
+    BuildError,
+    CapacityError,
+    DeviceFault,
+    EthosgenError,
+    InputError,
+    NpuFault,
+    ProtocolError,
+    RefusalError,
+    TargetError,
+    ToolError,
+    UnsupportedError,
+)
+from ethosgen.values.explanation import ADVICE, ERROR, REASON, Explanation
+from ethosgen.values.grammar import unknown
+
+_TITLES = {
+    ERROR: "Errors, as `code` in --json",
+    REASON: "Reasons why an operator stays on the CPU, as `erratum` in --json",
+    ADVICE: "Advice, as `code` under `advice` in --json",
+}
+_FAULTS: dict[type[EthosgenError], tuple[str, str]] = {
+    InputError: (
+        "a file, an option or an array cannot be used",
+        "correct what the sentence names; `ethosgen COMMAND --help` lists the options",
+    ),
+    UnsupportedError: (
+        "the network is well-formed, but has an operator, a type or a form without code here",
+        "`ethosgen ops` lists operators and types; replace the one that is named",
+    ),
+    RefusalError: (
+        "the NPU's compiler refuses the network as a whole",
+        "keep the operator that the sentence quotes on the CPU with --cpu-ops",
+    ),
+    CapacityError: (
+        "the network does not fit the board's memories",
+        "use another --memory-mode, --sram-limit, --stream always, --weights blob, or a smaller "
+        "network",
+    ),
+    ToolError: (
+        "an external program or an extra is missing, or cannot be used",
+        "`ethosgen doctor` says what is missing, and the command that installs it",
+    ),
+    BuildError: (
+        "the compiler or the linker refused the project",
+        "read its first message below the sentence; if you did not change the sources, report it",
+    ),
+    TargetError: (
+        "the target crashed, hung or gave invalid answers",
+        "look at the fault's address with `ethosgen attach`; on a board, check power, cable and "
+        "--baud",
+    ),
+    ProtocolError: (
+        "the conversation with the firmware broke, and retries did not repair it",
+        "check the line and --baud; build the project again if the firmware is an older one",
+    ),
+    NpuFault: (
+        "the NPU model stopped at a command, as the NPU would",
+        "`ethosgen simulate --trace` shows the operations before it; a network that ethosgen "
+        "compiled should never do this: report it",
+    ),
+    AcceleratorFault: (
+        "an accelerator of your own crashed, hung or returned a status on this machine",
+        "`ethosgen accelerators check` runs it on small networks",
+    ),
+    DeviceFault: (
+        "the functional model of your device failed",
+        "correct the model; `ethosgen accelerators check` runs it on small networks",
+    ),
+}
+_REASONS = {
+    "found-by-check": (
+        "the check before anything is written found outputs that differ, and bisection found this "
+        "operator",
+        "a minimal network lies in the folder that the message names, ready to be reported",
+    ),
+}
+_ADVICE = {
+    "channels-first": (
+        "a TRANSPOSE to channels-last follows an input",
+        "--input-layout nhwc, and pass the input with the channels last",
+    ),
+    "float": ("the network computes in float32", "ethosgen quantize"),
+    "off-npu": (
+        "operators run on the CPU beside an NPU and take much of the time",
+        "replace them in the network; the reason stands in the message",
+    ),
+    "faster-on-cpu": ("layers are estimated slower on the NPU", "--offload auto"),
+    "dominant-layer": ("one layer takes more than half of the time", "shrink it"),
+    "bands": ("tensors take much of the RAM", "--stream always, or --sram-limit"),
+    "flash": ("weights nearly fill the flash", "--weights blob"),
+}
+
+
+@click.command(cls=GroupedCommand, short_help="Explain a code of an error, a reason or advice")
+@click.argument("code", required=False)
+@JSON
+def explain(code: str | None, as_json: bool) -> None:
+    """Explain CODE: of an error, of a reason why an operator is on the CPU, or of advice.
+
+    \b
+        ethosgen explain
+        ethosgen explain mirror-pad-axes
+
+    Without CODE, list all.
+    """
+    known = {one.code: one for one in explanations()}
+    if code is not None and code not in known:
+        raise InputError(unknown("code", code, known))
+    chosen = list(known.values()) if code is None else [known[code]]
+    if as_json:
+        click.echo(json.dumps([_as_json(one) for one in chosen], indent=2))
+    elif code is None:
+        _list(chosen)
+    else:
+        one = known[code]
+        click.echo(f"{one.code}: {one.text}\n  what to do: {one.remedy}")
+        if one.source:
+            click.echo(f"  source: {one.source}")
+
+
+def explanations() -> list[Explanation]:
+    """Return every code with its meaning."""
+    from ethosgen import backend
+
+    errors = [
+        Explanation(kind.code, ERROR, f"{text} (exit status {kind.exit_status})", remedy)
+        for kind, (text, remedy) in _FAULTS.items()
+    ]
+    bug = "report it with the file that the message names"
+    errors.append(
+        Explanation(BUG_CODE, ERROR, f"a bug in ethosgen (exit status {BUG_STATUS})", bug)
+    )
+    return [
+        *errors,
+        *(Explanation(name, REASON, *words) for name, words in _REASONS.items()),
+        *backend.explanations(),
+        *(Explanation(name, ADVICE, *words) for name, words in _ADVICE.items()),
+    ]
+
+
+def _list(known: list[Explanation]) -> None:
+    """Print the codes by kind, a line for each."""
+    width = max(len(one.code) for one in known)
+    for kind, title in _TITLES.items():
+        click.echo(title)
+        for one in known:
+            if one.kind == kind:
+                click.echo(f"  {one.code.ljust(width)}  {one.text}")
+
+
+def _as_json(one: Explanation) -> dict[str, str | None]:
+    return {
+        "code": one.code,
+        "kind": one.kind,
+        "text": one.text,
+        "remedy": one.remedy,
+        "source": one.source or None,
+    }

@@ -1,5 +1,6 @@
 """Firmware that gets its input by rows, or runs in slices, on QEMU: the bits of the oracle."""
 
+import json
 import re
 from pathlib import Path
 
@@ -67,6 +68,9 @@ def test_a_profile_has_each_slice(schedule: Schedule, tmp_path: Path) -> None:
     report = _run(project, profile=True)
     assert report.passed and report.profile is not None
     assert report.slice_instructions and report.slice_instructions < report.profile.total
+    (network,) = json.loads((project / "model" / "ethosgen.json").read_text())["networks"]
+    longest = network["slices"]["longest"]
+    assert 0 < longest["cycles"] < network["cpu_time"]["cycles"] and not longest["counted"]
 
 
 @needs_zephyr

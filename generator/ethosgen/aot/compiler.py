@@ -34,7 +34,15 @@ from ethosgen.aot.tvm import tvm
 from ethosgen.values.errors import RefusalError, UnsupportedError
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import IoStyle, Plan
-from ethosgen.values.program import NO_TENSOR, READ_ONLY, ArenaTensor, Port, Program, Variable
+from ethosgen.values.program import (
+    NO_TENSOR,
+    READ_ONLY,
+    ArenaTensor,
+    Port,
+    Program,
+    SlicedStep,
+    Variable,
+)
 
 
 def compile_program(plan: Plan, name: str) -> Program:
@@ -80,6 +88,7 @@ def compile_program(plan: Plan, name: str) -> Program:
         workspaces=_workspaces(schedule, memory),
         stream_cycles=schedule.stream_cycles,
         feed=schedule.feed,
+        slices=_slices(schedule) if plan.options.schedule.is_sliced else (),
     )
 
 
@@ -171,6 +180,17 @@ def _placements(schedule: StepSchedule, memory: MemoryPlan) -> tuple[ArenaTensor
         )
         for index, block in sorted(memory.by_tensor.items())
         if block.offset is not None and index in memory.lifetimes
+    )
+
+
+def _slices(schedule: StepSchedule) -> tuple[SlicedStep, ...]:
+    return tuple(
+        SlicedStep(
+            step.turns,
+            {op.index: share for op, share in zip(step.operators, shares, strict=True)},
+        )
+        for step in schedule.steps
+        for shares in [step.shares or (1.0,) * len(step.operators)]
     )
 
 

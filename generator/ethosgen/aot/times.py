@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from ethosgen.cycles.pace import PACE, SOURCE
 from ethosgen.values.plan import Plan
+from ethosgen.values.program import Program
 from ethosgen.values.time import CpuTime
 
 
@@ -20,6 +21,18 @@ def stored_time(plan: Plan, core: str, hz: int | None, start_cycles: int = 0) ->
     cycles = paced(core, starts + sum(filter(None, costs.values())))
     unknown = tuple(dict.fromkeys(unknown_operators(plan, costs)))
     return CpuTime(cycles, hz, SOURCE, is_counted=False, unknown=unknown)
+
+
+def slice_time(program: Program, core: str, hz: int | None) -> CpuTime | None:
+    """Return the share of the longest slice, None without slices or for a core without a pace."""
+    if core not in PACE or not program.slices:
+        return None
+    costs = stored_costs(program.plan)
+    most = max(
+        sum(share * (costs.get(index) or 0) for index, share in step.shares.items())
+        for step in program.slices
+    )
+    return CpuTime(paced(core, round(most)), hz, SOURCE, is_counted=False)
 
 
 def paced(core: str, instructions: int) -> int:

@@ -294,7 +294,9 @@ def _slice_lines(report: Any) -> list[str]:
     """Describe an inference in slices."""
     if report.slice_instructions is None:
         return []
-    return [f"  slices    {counted(report.slice_instructions, 'instruction')} in the longest"]
+    longest = f"{counted(report.slice_instructions, 'instruction')} in the longest"
+    time = f": {report.slice_time.text()}" if report.slice_time else ""
+    return [f"  slices    {longest}{time}"]
 
 
 def _pmu_lines(report: Any) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ethosgen.aot.times import stored_time
+from ethosgen.aot.times import slice_time, stored_time
 from ethosgen.backend import compiler_of, wrapped_of
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board
 from ethosgen.frontend import source_of, suffix_of
@@ -171,7 +171,17 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
         "inputs": [_write_port(port) for port in program.inputs],
         "outputs": [_write_port(port) for port in program.outputs],
         "calls": [dataclasses.asdict(step) for step in program.steps],
+        **_write_slices(program, board),
     }
+
+
+def _write_slices(program: Program, board: Board) -> dict[str, Any]:
+    """Return the slices of an inference, and the time of the longest by stored costs."""
+    if not program.slices:
+        return {}
+    longest = slice_time(program, board.cpu.core, board.cpu.clock_hz)
+    slices = sum(step.turns for step in program.slices)
+    return {"slices": {"count": slices, "longest": longest and longest.as_json()}}
 
 
 def _write_schedule(schedule: Schedule) -> dict[str, Any]:

@@ -106,6 +106,17 @@ class RowFeed:
 
 
 @dataclass(frozen=True)
+class SlicedStep:
+    """A step of an inference in slices: it takes `turns` of them.
+
+    `shares` are the most of each operator, by its index, that one of them computes.
+    """
+
+    turns: int
+    shares: Mapping[int, float]
+
+
+@dataclass(frozen=True)
 class Program:
     """The network as C: `sources` maps a file name to text that TVM's code generator emitted.
 
@@ -143,6 +154,8 @@ class Program:
     """What would help, the largest gain first."""
     feed: RowFeed | None = None
     """Of a network whose input is fed by rows."""
+    slices: tuple[SlicedStep, ...] = ()
+    """Of a network that runs in slices: its steps."""
     arena_bound_bytes: int = 0
     """See ArenaSize."""
 

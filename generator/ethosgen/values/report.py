@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ethosgen.values.accelerator import NO_NPU
@@ -285,6 +285,14 @@ class Report:
         return {"headline": self.headline.as_json(), "advice": advice}
 
     @property
+    def slice_time(self) -> CpuTime | None:
+        """The time of the longest slice, if an instruction takes as long as in all of them."""
+        if not (self.cpu_time and self.cpu_instructions and self.slice_instructions):
+            return None
+        share = self.slice_instructions / self.cpu_instructions
+        return replace(self.cpu_time, cycles=round(share * self.cpu_time.cycles))
+
+    @property
     def _sizes_json(self) -> dict[str, Any]:
         names = "flash_bytes", "ram_bytes", "library_bytes", "network_bytes"
         return {name: dict(getattr(self, name) or {}) or None for name in names}
@@ -319,6 +327,7 @@ class Report:
             "cpu_time": self.cpu_time.as_json() if self.cpu_time else None,
             "init_instructions": self.init_instructions,
             "slice_instructions": self.slice_instructions,
+            "slice_time": self.slice_time.as_json() if self.slice_time else None,
             "stack_bytes": self.stack_bytes,
             "npu_pmu": dict(self.npu_pmu) if self.npu_pmu else None,
             "npu_milliseconds": self._npu_milliseconds,

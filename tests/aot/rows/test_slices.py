@@ -107,6 +107,22 @@ def test_slices_have_the_bits_of_a_whole_inference(
     generated = SlicedC(program, tmp_path)
     for sample, wanted in zip(*samples_and_golden(plan.network, 2), strict=True):
         assert_equal(generated.infer(sample), wanted)
-        calls = sum(not step.inside for step in program.steps)
-        has_turns = calls < len(program.steps)
-        assert (generated.slices > calls) if has_turns else (generated.slices == calls)
+        assert generated.slices == sum(step.turns for step in program.slices)
+    has_turns = any(step.inside for step in program.steps)
+    assert any(step.turns > 1 for step in program.slices) == has_turns
+    indices = [index for step in program.slices for index in step.shares]
+    assert len(indices) == len(set(indices)) and set(indices) <= {
+        op.index for op in plan.network.graph.operators
+    }
+
+
+def test_a_slice_has_a_share_of_each_operator() -> None:
+    """32 rows in turns of one: each is 1 of 32, and of a layer behind a stride 1 of 16."""
+    net = NetworkBuilder("network", seed=4)
+    x = net.depthwise(net.input((1, 32, 16, 4)))
+    plan = cpu_plan(net.build(net.depthwise(x, stride=(2, 2))))
+    tight = Schedule(arena_bytes=1600, steps=True)
+    program = compile_program(replace(plan, options=OffloadOptions(schedule=tight)), "net")
+    (step,) = program.slices
+    assert 16 < step.turns <= 40
+    assert set(step.shares.values()) <= {1 / 32, 2 / 32, 1 / 16}

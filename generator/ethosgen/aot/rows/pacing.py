@@ -93,6 +93,12 @@ class Pacing:
         counts = set(np.diff(pace.done(turns)).tolist())
         return sorted(counts - {0}, reverse=True)
 
+    def shares(self, fed: Collection[int] = ()) -> tuple[float, ...]:
+        """Return the most of each operator that a turn computes, or a row of an input in `fed`."""
+        turns = max((self.paces[i].every for i in self.inputs if i in fed), default=1)
+        rows = ((self.bands(link)[0], self.paces[link.output].rows) for link in self.links)
+        return tuple(min(turns * most / all_, 1.0) for most, all_ in rows)
+
 
 def pace_chain(
     links: Sequence[RowLink],

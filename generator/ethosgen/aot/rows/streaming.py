@@ -77,7 +77,9 @@ def streamed(
         if fed_inputs(schedule) and not chain.first:
             feed = _feed(schedule, pacing)
         first, *rest = (step.operator for step in steps[chain.first : chain.end])
-        steps[chain.first : chain.end] = [Step(first, None, tuple(rest), kernel)]
+        shares = pacing.shares(fed_inputs(schedule))
+        step = Step(first, None, tuple(rest), kernel, turns=len(pacing.turns), shares=shares)
+        steps[chain.first : chain.end] = [step]
     return replace(schedule, steps=tuple(steps), feed=feed)
 
 

@@ -31,6 +31,15 @@ class Step:
     """Whether the kernel reads each input of the output's size only where it stores next."""
     over: tuple[int, ...] = ()
     """Inputs that the kernel reads only where it stores next, although others it may not."""
+    turns: int = 1
+    """The turns of a chain."""
+    shares: tuple[float, ...] = ()
+    """Of a chain, the most of each operator that a turn computes, or a row that is fed."""
+
+    @property
+    def operators(self) -> tuple[Operator, ...]:
+        """The operator and those that are fused."""
+        return (self.operator, *self.tail)
 
     @property
     def on_npu(self) -> bool:

@@ -103,6 +103,10 @@ int main(void)
     EXPECT(ETHOSGEN_MORE, rows_step());
     EXPECT(ETHOSGEN_OK, rows_feed(ROW(0), 0, 14));
     EXPECT(ETHOSGEN_MORE, rows_step());
+    EXPECT(ETHOSGEN_OK, rows_init()); /* gives up an inference */
+    EXPECT(ETHOSGEN_ROWS_MISSING, rows_step());
+    EXPECT(ETHOSGEN_OK, rows_feed(ROW(0), 0, 14));
+    EXPECT(ETHOSGEN_MORE, rows_step());
     EXPECT(ETHOSGEN_OK, rows_run());
     show();
     for (uint32_t row = 0; row < 14; row++) {
@@ -240,7 +244,7 @@ def test_networks_that_do_not_read_rows_are_refused_with_the_operator(tmp_path: 
 
 def test_what_slices_exclude_is_refused(library: Path, tmp_path: Path) -> None:
     model = library / "rows.tflite"
-    _refuses(model, tmp_path / "a", "leave out --io caller", io=IoStyle.CALLER)
+    _refuses(model, tmp_path / "a", "--feed needs the outputs in the arena", io=IoStyle.CALLER)
     options = OffloadOptions(schedule=Schedule(steps=True))
     accelerated = Recipe((model,), "corstone300", platform=LIBRARY_ONLY, options=options)
     with pytest.raises(EthosgenError, match="--step is for networks on the CPU alone"):

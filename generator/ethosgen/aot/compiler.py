@@ -25,6 +25,7 @@ from ethosgen.aot.kernels import by_step
 from ethosgen.aot.libraries import libraries, library_code
 from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
+from ethosgen.aot.rows.feeding import require_first
 from ethosgen.aot.rows.planning import ready_schedule
 from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
 from ethosgen.aot.schedule.variables import initial_byte, state_bytes
@@ -52,6 +53,7 @@ def compile_program(plan: Plan, name: str) -> Program:
     schedule, kernels = body.schedule, body.kernels
     constants, memory = body.constants, body.memory
     check_memory(schedule, memory)
+    require_first(schedule)
     comments = describe_functions(schedule, kernels, name)
     functions = [p.call.function.symbol.format(name=name) for p in plan.partitions]
     symbols = [f"{name}_entry", *functions, *comments, *(c.c_name for c in constants)]

@@ -307,6 +307,9 @@ ethosgen_status {{ name }}_init(void)
 {% if variables %}
     {{ name }}_reset();
 {% endif %}
+{% if is_sliced %}
+    begin();
+{% endif %}
 {% if streams %}
 {% include "npu/check.c" %}
     return readiness;

@@ -27,14 +27,25 @@ def require_slices(schedule: StepSchedule) -> None:
             f"{option} is for networks without state between inferences, and this one has some; "
             f"leave out {option}"
         )
-    if not asked.feed:
-        return
     if schedule.plan.io is not IoStyle.ARENA:
-        raise UnsupportedError("--feed leaves outputs in the arena; leave out --io caller")
-    if len(graph.inputs) != 1:
+        raise UnsupportedError(
+            f"{option} needs the outputs in the arena, and --io caller has them in buffers of the "
+            f"caller; use --io arena, or leave out {option}"
+        )
+    if asked.feed and len(graph.inputs) != 1:
         raise UnsupportedError(
             f"--feed is for networks with one input, and this one has {len(graph.inputs)}; "
             "leave out --feed"
+        )
+
+
+def require_first(schedule: StepSchedule) -> None:
+    """Raise UnsupportedError unless the step that takes fed rows comes before all others."""
+    if schedule.feed and not set(schedule.graph.inputs) & set(schedule.reads(schedule.steps[0])):
+        code = schedule.steps[0].operator.code
+        raise UnsupportedError(
+            f"--feed needs a network that begins at its input, and {code} comes before it; leave "
+            "out --feed"
         )
 
 

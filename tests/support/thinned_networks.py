@@ -56,6 +56,9 @@ class _Growth:
             self._pooled,
             self._moved,
             self._unary,
+            self._still,
+            self._turned,
+            self._of_constants,
         )
         return int(self._one_of(steps)(x))
 
@@ -153,6 +156,69 @@ class _Growth:
             batch, rows, columns, depth = self.net.tensors[x].shape
             return self.net.reshape(x, (batch, columns, rows, depth))
         return self.net.transpose(x, self._one_of(((0, 2, 1, 3), (0, 3, 1, 2))))
+
+    def _still(self, x: int) -> int:
+        """Add an operator that may change nothing."""
+        shape, spec = self.net.tensors[x].shape, self.net.tensors[x]
+        way = self._one_of(("slice", "pool", "pad", "join", "twice", "there and back"))
+        if way == "slice":
+            return self.net.apply("SLICE", x, (0,) * 4, shape)
+        if way == "pool":
+            pool = self._one_of((self.net.max_pool, self.net.average_pool))
+            return int(pool(x, (1, 1), activation=self._one_of(_ACTIVATIONS[:3])))
+        if way == "pad":
+            return self.net.pad(x, ((0, 0),) * 4)
+        if way == "join":
+            return self.net.concat([x])
+        if way == "twice":
+            return self.net.apply(self._one_of(("MAXIMUM", "MINIMUM")), x, x)
+        assert isinstance(spec.zero_point, int)
+        scale = float(np.max(spec.scale))  # type: ignore[arg-type]
+        finer = scale / self._one_of((1, 1, 3, 64))
+        middle = self._one_of((self.dtype, "int16")) if self.dtype == "int8" else self.dtype
+        wide = middle == "int16"
+        y = self.net.quantize(x, middle, finer if wide else scale, 0 if wide else spec.zero_point)
+        return self.net.quantize(y, self.dtype, scale, spec.zero_point)
+
+    def _turned(self, x: int) -> int:
+        """Add elementwise operators between two TRANSPOSEs, or behind two of one order."""
+        order = self._one_of(((0, 2, 1, 3), (0, 3, 1, 2), (0, 2, 3, 1)))
+        y = self.net.transpose(x, order)
+        if self._chance(0.3):
+            other = self.net.transpose(self._unary(x) if self._chance(0.5) else x, order)
+            if self.net.tensors[other].shape == self.net.tensors[y].shape:
+                return self.net.add(y, other, **self._sum(y, other, "add"))
+        for _ in range(int(self.random.integers(1, 3))):
+            spec = self.net.tensors[y]
+            sizes = [self._one_of((1, size)) for size in spec.shape[1:]]
+            values = self.net.random_integers(sizes, self.dtype)
+            other = self.net.constant(values, None, 0.02, spec.zero_point)
+            ways = (
+                lambda y, c: self.net.add(y, c, **self._sum(y, c, "add")),
+                lambda y, c: self.net.mul(y, c, **self._sum(y, c, "mul")),
+                lambda y, _: self.net.logistic(y),
+                lambda y, _: self.net.unary("RELU", y),
+            )
+            y = self._one_of(ways)(y, other)
+        return self.net.transpose(y, self._one_of(((0, 2, 1, 3), (0, 3, 1, 2), (0, 2, 3, 1))))
+
+    def _of_constants(self, x: int) -> int:
+        """Add a constant that operators compute."""
+        spec = self.net.tensors[x]
+        depth = spec.shape[-1]
+        c = self.net.constant(self.net.random_integers((1, depth, 2), self.dtype), None, 0.02, 3)
+        c = self._unary_of(c)
+        c = self.net.apply("SLICE", self.net.transpose(c, (0, 2, 1)), (0, 1, 0), (1, 1, depth))
+        c = self.net.reshape(c, (depth,))
+        return self.net.add(x, c, **self._sum(x, c, "add"))
+
+    def _unary_of(self, c: int) -> int:
+        way = self._one_of(("RELU", "QUANTIZE", "add", "mul"))
+        if way == "RELU":
+            return self.net.unary("RELU", c)
+        if way == "QUANTIZE":
+            return self.net.quantize(c, self.dtype, **self._range())
+        return int(getattr(self.net, way)(c, c, **self._sum(c, c, way)))
 
     def _unary(self, x: int) -> int:
         way = self._one_of(("RELU", "RELU6", "mean", "logistic", "MAXIMUM", "MINIMUM", "QUANTIZE"))

@@ -64,7 +64,8 @@ def test_a_wrong_rewrite_is_not_used() -> None:
     network = layers()
     found = optimize(decode_network(thinned_network(3), "other"))
     assert found is not None
-    wrong = Optimized(with_another_weight(network), found.facts)
+    facts = dataclasses.replace(found.facts, weights_after=0)
+    wrong = Optimized(with_another_weight(network), facts)
     with patch.object(optimizing, "optimize", lambda _network: wrong):
         plan = make_plan(network, PlanSettings(None, OffloadOptions()), Watch())
     assert plan.network is network and plan.optimization is not None

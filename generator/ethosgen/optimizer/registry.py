@@ -3,13 +3,19 @@
 from ethosgen.optimizer.dead.channels import DEAD_CHANNELS
 from ethosgen.optimizer.dead.duplicates import EQUAL_CHANNELS
 from ethosgen.optimizer.dead.operators import IDLE_OPERATORS, UNREAD_OPERATORS
+from ethosgen.optimizer.graph.constants import FOLDED_CONSTANTS
 from ethosgen.optimizer.graph.expressions import COMMON_SUBEXPRESSIONS
 from ethosgen.optimizer.graph.moves import MERGED_MOVES
+from ethosgen.optimizer.graph.requantizations import MERGED_REQUANTIZATIONS
+from ethosgen.optimizer.graph.transposes import MOVED_TRANSPOSES
 from ethosgen.optimizer.rewrites import Rewrite
 
 REWRITES: list[Rewrite] = [
     UNREAD_OPERATORS,
+    FOLDED_CONSTANTS,
     MERGED_MOVES,
+    MOVED_TRANSPOSES,
+    MERGED_REQUANTIZATIONS,
     COMMON_SUBEXPRESSIONS,
     DEAD_CHANNELS,
     IDLE_OPERATORS,

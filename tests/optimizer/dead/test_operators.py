@@ -1,6 +1,7 @@
 """Operators that go: those that give back their input, and those that nobody reads."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,48 @@ def test_one_and_zero(way: str, value: int, *, is_idle: bool) -> None:
     x = getattr(net, way)(x, other, scale=0.05, zero_point=3)
     left = codes_after(net, net.conv2d(x, 2, (1, 1)))
     assert (way.upper() not in left) == is_idle
+
+
+STILL: dict[str, Callable[[NetworkBuilder, int], int]] = {
+    "SLICE": lambda net, x: net.apply("SLICE", x, (0, 0, 0, 0), (1, 3, 3, 4)),
+    "PAD": lambda net, x: net.pad(x, ((0, 0),) * 4),
+    "CONCATENATION": lambda net, x: net.concat([x]),
+    "TILE": lambda net, x: net.apply("TILE", x, (1, 1, 1, 1)),
+    "RESHAPE": lambda net, x: net.reshape(x, (1, 3, 3, 4)),
+    "TRANSPOSE": lambda net, x: net.transpose(x, (0, 1, 2, 3)),
+    "MAX_POOL_2D": lambda net, x: net.max_pool(x, (1, 1), activation="RELU"),
+    "AVERAGE_POOL_2D": lambda net, x: net.average_pool(x, (1, 1)),
+    "MAXIMUM": lambda net, x: net.maximum(x, x),
+    "MINIMUM": lambda net, x: net.minimum(x, x),
+}
+
+
+@pytest.mark.parametrize("code", STILL)
+def test_a_move_of_nothing(code: str) -> None:
+    net = NetworkBuilder()
+    x = STILL[code](net, layer(net, "RELU", scale=0.05, zero_point=-20))
+    assert codes_after(net, net.conv2d(x, 2, (1, 1))) == ["CONV_2D", "CONV_2D"]
+
+
+MOVING: dict[str, Callable[[NetworkBuilder, int], int]] = {
+    "REVERSE_V2": lambda net, x: net.apply("REVERSE_V2", x, (1,)),
+    "TRANSPOSE": lambda net, x: net.transpose(x, (0, 2, 1, 3)),
+    "MAX_POOL_2D": lambda net, x: net.max_pool(x, (1, 1), activation="RELU6"),
+    "AVERAGE_POOL_2D": lambda net, x: net.average_pool(x, (3, 3), (1, 1), padding="SAME"),
+    "STRIDED_SLICE": lambda net, x: net.apply(
+        "STRIDED_SLICE", x, (0, -1, 0, 0), (1, -4, 3, 4), (1, -1, 1, 1)
+    ),
+    "PAD": lambda net, x: net.pad(
+        net.apply("SLICE", x, (0, 0, 0, 0), (1, 2, 3, 4)), ((0, 0), (0, 1), (0, 0), (0, 0))
+    ),
+}
+
+
+@pytest.mark.parametrize("code", MOVING)
+def test_a_move_of_something_stays(code: str) -> None:
+    net = NetworkBuilder()
+    x = MOVING[code](net, layer(net, "RELU", scale=0.05, zero_point=-20))
+    assert code in codes_after(net, net.conv2d(x, 2, (1, 1)))
 
 
 def test_another_scale_is_a_change() -> None:

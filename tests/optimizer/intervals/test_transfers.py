@@ -11,6 +11,7 @@ import pytest
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.optimizer.intervals.analysis import TRANSFERS, bounds_of
 from ethosgen.optimizer.intervals.bounds import Bounds, whole
+from ethosgen.optimizer.intervals.pointwise import images
 from ethosgen.optimizer.intervals.site import BoundedSite
 from ethosgen.oracle.litert import litert_outputs
 from ethosgen.oracle.tflm import golden_outputs
@@ -95,6 +96,54 @@ def test_requantization(values: range, scale: float, point: int) -> None:
         return net.quantize(x[0], "int8", scale, point)
 
     check(build, Domain(((values,),)))
+
+
+@pytest.mark.parametrize(("source", "target"), [
+    ("int8", "int16"), ("int16", "int8"), ("int16", "int16"), ("uint8", "int8"), ("int8", "uint8"),
+])  # fmt: skip
+@pytest.mark.parametrize("scale", [0.05, 0.0004, 0.31])
+def test_all_values_of_requantizations(source: str, target: str, scale: float) -> None:
+    """Each value's own bounds have the output of both interpreters."""
+    info = np.iinfo(source)
+    values = np.arange(info.min, info.max + 1)
+    points = {"int16": 0, "int8": 3, "uint8": 131}
+    net = NetworkBuilder("brute", seed=5)
+    x = net.input((1, len(values)), source, 0.02, points[source])
+    y = net.quantize(x, target, scale, points[target] - (target != "int16"))
+    network = decode_network(net.build(y), "brute")
+    site = BoundedSite(network.graph.operators[0], network.graph, {})
+    found = images(site, {site.inputs[0].index: Bounds(values, values)})
+    assert found is not None and (found.high - found.low <= 1).all()
+    sample = {network.inputs[0].name: values.astype(source).reshape(1, -1)}
+    for run in (golden_outputs, litert_outputs):
+        (outputs,) = run(network, [sample])
+        (output,) = outputs.values()
+        assert (found.low <= output.ravel()).all() and (output.ravel() <= found.high).all()
+
+
+@pytest.mark.parametrize("way", ["RELU", "RELU6", "mul", "maximum"])
+@pytest.mark.parametrize("scale", [0.0002, 0.4])
+def test_words(way: str, scale: float) -> None:
+    """Each value's own bounds have int16's output, at the ends and at random places."""
+    random = np.random.default_rng(7)
+    ends = np.array([*product((-32768, -1, 0, 1, 32767), repeat=2)])
+    values = np.concatenate([ends, random.integers(-32768, 32768, (4000, 2))])
+    net = NetworkBuilder("brute", seed=5)
+    x, y = (net.input((1, len(values)), "int16", 0.0002, 0) for _ in range(2))
+    if way == "mul":
+        z = net.mul(x, y, scale=scale, zero_point=0)
+    else:
+        z = net.maximum(x, y) if way == "maximum" else net.unary(way, x)
+    network = decode_network(net.build(z), "brute")
+    site = BoundedSite(network.graph.operators[0], network.graph, {})
+    columns = [Bounds(column, column) for column in values.T]
+    read = dict(zip((t.index for t in site.inputs), columns, strict=False))
+    found = images(site, read)
+    sample = dict(zip((t.name for t in network.inputs), values.T.astype(np.int16), strict=False))
+    (outputs,) = golden_outputs(network, [{n: v.reshape(1, -1) for n, v in sample.items()}])
+    (output,) = outputs.values()
+    assert found is not None and (found.high - found.low <= 1).all()
+    assert (found.low <= output.ravel()).all() and (output.ravel() <= found.high).all()
 
 
 @pytest.mark.parametrize("way", ["add", "sub", "mul"])

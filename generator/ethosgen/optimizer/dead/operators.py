@@ -4,26 +4,24 @@ from dataclasses import replace
 
 import numpy as np
 
+from ethosgen.optimizer.dead.places import keeps_places
 from ethosgen.optimizer.dead.relations import CARRIERS
 from ethosgen.optimizer.intervals.analysis import TRANSFERS, bounds_of
-from ethosgen.optimizer.intervals.bounds import Bounds, channels_of
-from ethosgen.optimizer.intervals.elementwise import are_alike
+from ethosgen.optimizer.intervals.bounds import Bounds
+from ethosgen.optimizer.intervals.elementwise import ELEMENTWISE, are_alike
+from ethosgen.optimizer.intervals.pointwise import images
 from ethosgen.optimizer.intervals.site import BoundedSite
 from ethosgen.optimizer.rewrites import Rewrite, Rewritten
 from ethosgen.values.editing import compacted, with_graphs
-from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import ABSENT, Graph, Network, Operator
 from ethosgen.values.optimization import Change
+from ethosgen.values.rescaling import activation_range
 
 IDLE, UNREAD = "idle-operators", "unread-operators"
 
-_ELEMENTWISE = frozenset(
-    {
-        *("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1", "MAXIMUM", "MINIMUM"),
-        *("ADD", "SUB", "MUL", "QUANTIZE"),
-    }
-)
-"""Operators that may give back their input."""
+_POOLS = frozenset({"MAX_POOL_2D", "AVERAGE_POOL_2D"})
+_MOST_IMAGES = 1 << 22
+"""Most values of all channels to try."""
 
 
 def remove_idle(network: Network) -> Rewritten | None:
@@ -47,7 +45,7 @@ def _first_idle(graph: Graph) -> tuple[Operator, int, int] | None:
     known = bounds_of(graph) if candidates else {}
     for operator in candidates:
         site, target = BoundedSite(operator, graph, known), operator.outputs[0]
-        (source,) = (tensor.index for tensor in site.inputs if tensor.data is None)
+        (source,) = {tensor.index for tensor in site.inputs if tensor.data is None}
         if target not in graph.outputs:
             kept, gone = source, target
         elif source not in (*graph.inputs, *graph.outputs):
@@ -61,35 +59,51 @@ def _first_idle(graph: Graph) -> tuple[Operator, int, int] | None:
 
 def _may_be_idle(operator: Operator, graph: Graph) -> bool:
     """Return whether an operator has one input that varies, and an output like it."""
-    if operator.code not in _ELEMENTWISE or len(operator.outputs) != 1:
+    if len(operator.outputs) != 1:
         return False
     target = graph.tensors[operator.outputs[0]]
     read = [graph.tensors[i] for i in operator.inputs if i != ABSENT]
-    varying = [tensor for tensor in read if tensor.data is None]
+    varying = [*{tensor.index: tensor for tensor in read if tensor.data is None}.values()]
     if len(varying) != 1 or varying[0].is_variable or target.index in graph.inputs:
         return False
-    return varying[0].shape == target.shape and are_alike(varying[0], target)
+    if varying[0].shape != target.shape or not are_alike(varying[0], target):
+        return False
+    if operator.code in _POOLS:
+        sizes = ("filter_height", "filter_width", "stride_h", "stride_w")
+        return all(operator.options.get(size) == 1 for size in sizes)
+    return operator.code in ELEMENTWISE or keeps_places(operator, graph)
 
 
 def _is_idle(site: BoundedSite, source: int) -> bool:
     """Return whether each value that the input may have is also the output's, in each channel."""
-    tensor, bounds = site.graph.tensors[source], site.known.get(source)
-    if bounds is None or tensor.dtype == "int16":
+    bounds = site.known.get(source)
+    if site.operator.code in ELEMENTWISE:
+        return bounds is not None and _gives_back(site, source, bounds)
+    if site.operator.code not in _POOLS:
+        return True
+    low, high = activation_range(site.operator, site.target) if bounds else (0, 0)
+    return bounds is not None and bool((bounds.low >= low).all() and (bounds.high <= high).all())
+
+
+def _gives_back(site: BoundedSite, source: int, bounds: Bounds) -> bool:
+    """Return whether an elementwise operator maps all values within bounds to themselves."""
+    values, count = np.arange(bounds.low.min(), bounds.high.max() + 1), bounds.low.size
+    others = {tensor.index for tensor in site.inputs} - {source}
+    known = {index: site.known.get(index) for index in others}
+    if values.size * count > _MOST_IMAGES:
         return False
-    count = channels_of(tensor)
-    for value in range(int(bounds.low.min()), int(bounds.high.max()) + 1):
-        one = np.full(count, value, np.int64)
-        known = {**site.known, source: Bounds(one, one)}
-        try:
-            found = TRANSFERS[site.operator.code](replace(site, known=known))
-        except (UnsupportedError, ValueError, IndexError):
+    each = np.repeat(values, count)
+    elements = {source: Bounds(each, each)}
+    for index, other in known.items():
+        if other is None or other.low.size not in (1, count):
             return False
-        if found is None or found.low.size != count:
-            return False
-        may_be = (bounds.low <= value) & (value <= bounds.high)
-        if ((found.low != value) | (found.high != value))[may_be].any():
-            return False
-    return True
+        ends = other.over(count)
+        elements[index] = Bounds(np.tile(ends.low, values.size), np.tile(ends.high, values.size))
+    found = images(site, elements)
+    if found is None:
+        return False
+    may_be = (bounds.low <= each.reshape(-1, count)) & (each.reshape(-1, count) <= bounds.high)
+    return not ((found.low != each) | (found.high != each))[may_be.ravel()].any()
 
 
 def moved_reads(graph: Graph, operator: Operator, kept: int, gone: int) -> Graph:
@@ -134,8 +148,8 @@ def is_pure(operator: Operator, graph: Graph) -> bool:
 
 IDLE_OPERATORS = Rewrite(
     IDLE,
-    "for each value that an operator's input may have, its output has the same value, and both "
-    "have one scale and zero point",
+    "each value that an operator's input may have is also its output's, at its place, and both "
+    "have one type, scale and zero point",
     remove_idle,
 )
 UNREAD_OPERATORS = Rewrite(

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ethosgen.optimizer.dead.operators import moved_reads
 from ethosgen.optimizer.rewrites import Rewrite, Rewritten
 from ethosgen.values.editing import GraphEdit, with_graphs
 from ethosgen.values.network import Graph, Network, Operator, Tensor
@@ -19,19 +18,16 @@ Pair = tuple[Operator, Operator]
 
 
 def merge(network: Network) -> Rewritten | None:
-    """Let a move read the input of the move before it; remove what then moves nothing."""
-    graphs, merged, gone = {}, 0, 0
+    """Let a move read the input of the move before it."""
+    graphs, count = {}, 0
     for number, original in enumerate(network.graphs):
         graph = original
         while (pair := _first_pair(graph)) is not None:
             graphs[number] = graph = _merged(graph, *pair)
-            merged += 1
-        while (idle := _first_idle(graph)) is not None:
-            graphs[number] = graph = moved_reads(graph, idle, idle.inputs[0], idle.outputs[0])
-            gone += 1
-    counts = (("move", "merged", merged), ("move of nothing", "removed", gone))
-    changes = tuple(Change(NAME, kind, did, count) for kind, did, count in counts if count)
-    return Rewritten(with_graphs(network, graphs), changes) if changes else None
+            count += 1
+    if not count:
+        return None
+    return Rewritten(with_graphs(network, graphs), (Change(NAME, "move", "merged", count),))
 
 
 def _first_pair(graph: Graph) -> Pair | None:
@@ -89,20 +85,6 @@ def _integers(edit: GraphEdit, operator: Operator, values: Sequence[int]) -> int
     output = edit.tensors[operator.outputs[0]]
     like = replace(output, name=f"{output.name}_moved", dtype="int32", quantization=None)
     return edit.constant(like, np.array(values, np.int32), None)
-
-
-def _first_idle(graph: Graph) -> Operator | None:
-    """Return a move whose output is its input, element by element."""
-    for operator in graph.operators:
-        if not _is_move(operator, graph) or operator.outputs[0] in graph.outputs:
-            continue
-        source, target = graph.tensors[operator.inputs[0]], graph.tensors[operator.outputs[0]]
-        if source.shape != target.shape:
-            continue
-        order = _order(graph, operator) if operator.code == "TRANSPOSE" else []
-        if order == sorted(order):
-            return operator
-    return None
 
 
 MERGED_MOVES = Rewrite(

@@ -3,13 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from ethosgen.optimizer.intervals.bounds import Bounds, channels_of, of_constant, whole
-from ethosgen.optimizer.intervals.elementwise import (
-    extreme_of,
-    product_of,
-    relu,
-    requantized,
-    sum_of,
-)
+from ethosgen.optimizer.intervals.elementwise import ELEMENTWISE
 from ethosgen.optimizer.intervals.layers import LAYERS, layer_bounds
 from ethosgen.optimizer.intervals.movement import (
     concatenated,
@@ -31,11 +25,7 @@ Transfer = Callable[[BoundedSite], Bounds | None]
 
 TRANSFERS: Mapping[str, Transfer] = {
     **dict.fromkeys(LAYERS, layer_bounds),
-    **dict.fromkeys(("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1"), relu),
-    **dict.fromkeys(("ADD", "SUB"), sum_of),
-    "MUL": product_of,
-    **dict.fromkeys(("MAXIMUM", "MINIMUM"), extreme_of),
-    "QUANTIZE": requantized,
+    **ELEMENTWISE,
     **dict.fromkeys(("MAX_POOL_2D", "AVERAGE_POOL_2D"), pooled),
     **dict.fromkeys(("RESHAPE", "SQUEEZE", "EXPAND_DIMS"), reshaped),
     "RESIZE_NEAREST_NEIGHBOR": kept,

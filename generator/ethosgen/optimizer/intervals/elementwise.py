@@ -1,5 +1,6 @@
 """Bounds of operators that compute each element from those at its place."""
 
+from collections.abc import Callable, Mapping
 from itertools import product
 
 import numpy as np
@@ -57,7 +58,7 @@ def _are_bytes(site: BoundedSite) -> bool:
 def relu(site: BoundedSite) -> Bounds | None:
     """Clamp in the input's quantization, if the output has the same."""
     (source,), target, bounds = site.inputs, site.target, site.bounds(0)
-    if bounds is None or not _are_bytes(site) or not are_alike(source, target):
+    if bounds is None or not are_alike(source, target):
         return None
     low, high = limits(target.dtype)
     floors = {"RELU_N1_TO_1": -1.0}
@@ -95,7 +96,7 @@ def sum_of(site: BoundedSite) -> Bounds | None:
 def product_of(site: BoundedSite) -> Bounds | None:
     """Multiply: the extremes are at corners."""
     pair = _pair(site)
-    if pair is None or not _are_bytes(site):
+    if pair is None or len({t.dtype for t in (*site.inputs, site.target)}) > 1:
         return None
     first, second = site.inputs
     one, two = (
@@ -128,10 +129,20 @@ def extreme_of(site: BoundedSite) -> Bounds | None:
 
 
 def requantized(site: BoundedSite) -> Bounds | None:
-    """Rescale from one quantization of 8 bits to another."""
+    """Rescale from one quantization to another, of up to 16 bits."""
     source, target, bounds = site.inputs[0], site.target, site.bounds(0)
-    if bounds is None or source.dtype != "int8" or target.dtype != "int8":
+    if bounds is None:
         return None
     point = zero_point_of(source)
     moved = Bounds(bounds.low - point, bounds.high - point)
     return _finished(site, moved, scale_of(source) / scale_of(target))
+
+
+ELEMENTWISE: Mapping[str, Callable[[BoundedSite], Bounds | None]] = {
+    **dict.fromkeys(("RELU", "RELU6", "RELU_N1_TO_1", "RELU_0_TO_1"), relu),
+    **dict.fromkeys(("ADD", "SUB"), sum_of),
+    "MUL": product_of,
+    **dict.fromkeys(("MAXIMUM", "MINIMUM"), extreme_of),
+    "QUANTIZE": requantized,
+}
+"""The operators that compute each element from those at its place."""

@@ -1,0 +1,74 @@
+"""The rewrite that merges QUANTIZE behind QUANTIZE, where all values say that one does the same."""
+
+import numpy as np
+
+from ethosgen.optimizer.intervals.analysis import bounds_of
+from ethosgen.optimizer.intervals.bounds import Bounds, Ints
+from ethosgen.optimizer.intervals.pointwise import images
+from ethosgen.optimizer.intervals.site import BoundedSite
+from ethosgen.optimizer.rewrites import Rewrite, Rewritten
+from ethosgen.values.editing import GraphEdit, with_graphs
+from ethosgen.values.network import Graph, Network, Operator
+from ethosgen.values.optimization import Change
+
+NAME = "merged-requantizations"
+_BYTES = ("int8", "uint8")
+
+
+def merge(network: Network) -> Rewritten | None:
+    """Let a QUANTIZE read what the QUANTIZE before it reads."""
+    graphs, count = {}, 0
+    for number, original in enumerate(network.graphs):
+        graph = original
+        while (merged := _first_merged(graph)) is not None:
+            graphs[number] = graph = merged
+            count += 1
+    if not count:
+        return None
+    return Rewritten(with_graphs(network, graphs), (Change(NAME, "QUANTIZE", "merged", count),))
+
+
+def _first_merged(graph: Graph) -> Graph | None:
+    """Return the graph in which the first pair is merged, None without a pair."""
+    makers = {op.outputs[0]: op for op in graph.operators if op.code == "QUANTIZE"}
+    pairs = [
+        (makers[op.inputs[0]], op)
+        for op in graph.operators
+        if op.code == "QUANTIZE" and op.inputs[0] in makers
+    ]
+    known = bounds_of(graph) if pairs else {}
+    for before, behind in pairs:
+        source, middle = before.inputs[0], before.outputs[0]
+        tensors = [graph.tensors[index] for index in (source, middle, behind.outputs[0])]
+        is_plain = not any(tensor.is_variable for tensor in tensors)
+        if not is_plain or len(graph.readers(middle)) > 1 or middle in graph.outputs:
+            continue
+        if tensors[0].dtype not in _BYTES or tensors[0].dtype != tensors[2].dtype:
+            continue
+        edit = GraphEdit(graph)
+        edit.set_input(behind.index, 0, source)
+        del edit.operators[before.index]
+        direct = edit.operators[behind.index]
+        values = np.arange(known[source].low.min(), known[source].high.max() + 1)
+        twice = _image(graph, behind, _image(graph, before, values))
+        once = _image(graph, direct, values)
+        if twice is not None and once is not None and (twice == once).all():
+            return edit.done()
+    return None
+
+
+def _image(graph: Graph, operator: Operator, values: Ints | None) -> Ints | None:
+    """Return what a QUANTIZE makes of values, None unless every oracle has the same."""
+    if values is None:
+        return None
+    elements = {operator.inputs[0]: Bounds(values, values)}
+    found = images(BoundedSite(operator, graph, {}), elements)
+    return found.low if found is not None and found.constant.all() else None
+
+
+MERGED_REQUANTIZATIONS = Rewrite(
+    NAME,
+    "a QUANTIZE reads a QUANTIZE that nobody else reads, both ends are int8 or uint8, and for each "
+    "value that the first may read one QUANTIZE computes what both do, by every rounding",
+    merge,
+)

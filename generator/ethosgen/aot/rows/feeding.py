@@ -44,8 +44,7 @@ def require_first(schedule: StepSchedule) -> None:
     if schedule.feed and not set(schedule.graph.inputs) & set(schedule.reads(schedule.steps[0])):
         code = schedule.steps[0].operator.code
         raise UnsupportedError(
-            f"--feed needs a network that begins at its input, and {code} comes before it; leave "
-            "out --feed"
+            f"--feed needs a network that begins at its input, not at {code}; leave out --feed"
         )
 
 

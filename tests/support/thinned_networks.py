@@ -221,7 +221,14 @@ class _Growth:
         return int(getattr(self.net, way)(c, c, **self._sum(c, c, way)))
 
     def _unary(self, x: int) -> int:
-        way = self._one_of(("RELU", "RELU6", "mean", "logistic", "MAXIMUM", "MINIMUM", "QUANTIZE"))
+        ways = ["RELU", "RELU6", "mean", "logistic", "MAXIMUM", "MINIMUM", "QUANTIZE"]
+        if self.dtype == "int8":
+            ways += ["tanh", "HARD_SWISH", "LEAKY_RELU"]
+        way = self._one_of(ways)
+        if way == "tanh":
+            return self.net.tanh(x)
+        if way == "LEAKY_RELU":
+            return self.net.unary(way, x, {"alpha": float(self.random.uniform(0.01, 1))})
         if way == "mean":
             return self.net.mean(x, keep_dims=True)
         if way == "logistic":

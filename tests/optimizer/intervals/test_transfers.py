@@ -249,7 +249,7 @@ def test_moves(name: str, values: tuple[range, ...]) -> None:
 def test_an_unknown_operator_has_the_whole_range() -> None:
     net = NetworkBuilder("unknown")
     x = net.input((1, 4))
-    network = decode_network(net.build(net.logistic(x)), "unknown")
+    network = decode_network(net.build(net.softmax(x)), "unknown")
     known, (output,) = bounds_of(network.graph), network.outputs
     every = whole(output)
     assert every is not None

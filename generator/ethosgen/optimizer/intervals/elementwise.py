@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 
 from ethosgen.optimizer.intervals.bounds import Bounds, channels_of
+from ethosgen.optimizer.intervals.curves import leaked, risen, swished
 from ethosgen.optimizer.intervals.scaling import scaled
 from ethosgen.optimizer.intervals.site import BoundedSite
 from ethosgen.values.network import Tensor
@@ -144,5 +145,8 @@ ELEMENTWISE: Mapping[str, Callable[[BoundedSite], Bounds | None]] = {
     "MUL": product_of,
     **dict.fromkeys(("MAXIMUM", "MINIMUM"), extreme_of),
     "QUANTIZE": requantized,
+    **dict.fromkeys(("LOGISTIC", "TANH"), risen),
+    "HARD_SWISH": swished,
+    "LEAKY_RELU": leaked,
 }
 """The operators that compute each element from those at its place."""

@@ -81,7 +81,7 @@ def leaked(site: BoundedSite) -> Bounds | None:
 
 def _real(site: BoundedSite, bounds: Bounds) -> tuple[Factors, Factors]:
     """Return the real values of an input's ends."""
-    scale, point = scale_of(site.inputs[0]), zero_point_of(site.inputs[0])
+    scale, point = np.float64(scale_of(site.inputs[0])), zero_point_of(site.inputs[0])
     return scale * (bounds.low - point), scale * (bounds.high - point)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.suites.tosa import FLOATS, INTEGERS, SETTINGS, Result, generate, run
+from tests.suites.tosa import FLOATS, INTEGERS, SETTINGS, Result, chosen, generate, run
 from tests.support.fresh import fresh_seed
 from tests.support.needs import needs_tosa
 
@@ -46,7 +46,7 @@ def drawn(folder: Path, choose: random.Random) -> list[str]:
     """Return some of the tests in a folder, by paths from there."""
     tests = [
         path.parent.relative_to(folder).as_posix()
-        for path in sorted(folder.rglob("desc.json"))
+        for path in sorted((folder / "conformance").rglob("desc.json"))
         if is_fit(path)
     ]
     return choose.sample(tests, min(COUNT, len(tests)))
@@ -75,3 +75,15 @@ def test_a_part_of_the_suite_passes(
     for on in settings:
         results: list[Result] = run(tmp_path, on, tests)
         assert Counter(result.end for result in results) == {"passed": len(tests)}, (on, results)
+
+
+def test_tests_are_chosen_by_their_paths_and_drawn(tmp_path: Path) -> None:
+    names = ["conv2d_1x8192", *(f"conv2d_{n}x1" for n in range(1, 7))]
+    for place in (*(f"conformance/conv2d/{name}" for name in names), "conformance_build/conv2d"):
+        folder = tmp_path / place
+        folder.mkdir(parents=True)
+        (folder / "desc.json").write_text("{}")
+    few = chosen(tmp_path, r"conv2d_\dx1$")
+    assert sorted(few) == [f"conformance/conv2d/conv2d_{n}x1" for n in range(1, 7)]
+    part = chosen(tmp_path, part=3)
+    assert len(part) == 3 and part == chosen(tmp_path, part=3)

@@ -1,14 +1,17 @@
 """TOSA's conformance suite (tosa-tools), run against ethosgen by the suite's own runner.
 
     python -m tests.suites.tosa FOLDER [--operators NAME ...] [--on cpu ethos-u55-128 ...] [--float]
+        [--only EXPRESSION] [--part N]
 
 writes the suite's tests for a profile, that of integers by default, into FOLDER, unless they are
 there, runs them, and prints the totals and what failed, with the reasons. The environment `tosa`
-has the suite.
+has the suite. --part draws one in N of the tests whose paths have the regular expression.
 """
 
 import argparse
 import os
+import random
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -33,6 +36,7 @@ EXTENSIONS = {
 REFUSED = "refused: "
 """Precedes the sentence of a refusal."""
 _SUT = "tests.suites.tosa_sut"
+_SEED = 30
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,14 @@ def generate(
         *(["--operators", *operators] if operators else []),
         *_places("--ref-model-path", "--generate-lib-path"),
     )
+
+
+def chosen(folder: Path, only: str = "", part: int = 1) -> list[str]:
+    """Return the paths below a folder of the tests with an expression, or a drawn part of them."""
+    found = (folder / "conformance").rglob("desc.json")
+    paths = sorted(path.parent.relative_to(folder).as_posix() for path in found)
+    tests = [path for path in paths if re.search(only, path)]
+    return random.Random(_SEED).sample(tests, -(-len(tests) // part))
 
 
 def run(folder: Path, on: str, tests: Sequence[str] = ("conformance",)) -> list[Result]:
@@ -140,13 +152,15 @@ def main() -> int:
     parser.add_argument("--operators", nargs="+", default=())
     parser.add_argument("--on", nargs="+", default=SETTINGS)
     parser.add_argument("--float", action="store_true", help="the floating-point profile")
+    parser.add_argument("--only", default="", help="a regular expression for paths of tests")
+    parser.add_argument("--part", type=int, default=1, help="draw one in so many tests")
     asked = parser.parse_args()
     if not (asked.folder / "conformance").is_dir():
         profile = FLOATS if asked.float else INTEGERS
         generate(asked.folder, asked.operators, profile=profile)
     failures = 0
     for on in asked.on:
-        results = run(asked.folder, on)
+        results = run(asked.folder, on, chosen(asked.folder, asked.only, asked.part))
         ends = Counter(result.end for result in results)
         print(f"{on}: {', '.join(f'{count} {end}' for end, count in ends.items())}", flush=True)
         for result in results:

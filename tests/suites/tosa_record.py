@@ -34,8 +34,6 @@ ABOUT = (
 
 CAUSES = {
     "does not fit board": "the network does not fit the board's memory",
-    "pooling MAX of only padding": "the NPU model lacks a MAX pool of only padding, which Vela "
-    "makes of a kernel of 8,192; the check of a plan finds the fault and keeps it on the CPU",
     "UNEXPECTED_FAILURE: late": "no answer within the time limit, on a busy machine: an axis of "
     "65,536, or a kernel or stride of 8,192",
 }

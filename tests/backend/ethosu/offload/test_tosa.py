@@ -169,6 +169,17 @@ def _row_of_padding(net: TosaBuilder) -> int:
     return _upsampled(net, (1, 3), (4, 3), (2, -3, 1, -2), 2)
 
 
+def _volume(net: TosaBuilder, before: int) -> int:
+    """Add a CONV3D over two images, with some more of padding before them."""
+    x = net.input((1, 2, 3, 4, 2), "int8")
+    options = {"pad": (before, 0, 0, 0, 0, 0), "stride": (1, 1, 1), "dilation": (1, 1, 1)}
+    return net.layer("CONV3D", x, (3, 1, 1, 1, 2), (1, 2 + before, 3, 4, 3), **options)
+
+
+def _image_of_padding(net: TosaBuilder) -> int:
+    return _volume(net, 1)
+
+
 def _narrow_shift(net: TosaBuilder) -> int:
     inputs = [net.input((1, 4, 4, 8), "int8"), net.input((1, 4, 4, 8), "int8", 0, 7)]
     return net.op("LOGICAL_RIGHT_SHIFT", inputs, (1, 4, 4, 8), "int8")
@@ -188,6 +199,7 @@ ERRATA: Mapping[str, Callable[[TosaBuilder], int]] = {
     "tosa-negate-rounding": _negated,
     "tosa-transpose-conv-stride": _single_row,
     "tosa-transpose-conv-padding": _row_of_padding,
+    "tosa-conv3d-padding": _image_of_padding,
     "tosa-shift-signs": _narrow_shift,
     "tosa-max-pool-padding": _padded_pool,
 }
@@ -240,6 +252,22 @@ def test_other_transposed_convolutions_are_exact_on_u85(
     net = TosaBuilder("upsampled", 1)
     network = net.network(_upsampled(net, size, kernel, pad, stride))
     plan = planned(network, U85)
+    assert not plan.cpu_operators
+    assert_equal(plan, [net.sample() for _ in range(SAMPLES)])
+
+
+@needs_tosa
+@pytest.mark.parametrize(
+    ("npu", "before"),
+    [
+        (U85, 1),  # U85 adds the biases
+        (U55, 0),  # no padding
+    ],
+)
+def test_other_convolutions_of_volumes_are_exact(npu: str, before: int) -> None:
+    net = TosaBuilder("volume", 1)
+    network = net.network(_volume(net, before))
+    plan = planned(network, npu)
     assert not plan.cpu_operators
     assert_equal(plan, [net.sample() for _ in range(SAMPLES)])
 

@@ -110,6 +110,18 @@ def _reads_only_padding(site: OperatorSite) -> bool:
     return False
 
 
+def _convolves_only_padding(site: OperatorSite) -> bool:
+    if site.code != "TOSA_CONV3D" or "u85" in site.setting.npu:
+        return False
+    options = site.operator.options
+    before, stride, dilation = (options[name][0] for name in ("pad", "stride", "dilation"))
+    read, kernel = (tensor.shape[1] for tensor in site.inputs[:2])
+    return not all(
+        any(0 <= place * stride - before + tap * dilation < read for tap in range(kernel))
+        for place in range(site.output.shape[1])
+    )
+
+
 def _shifts_narrow_signs(site: OperatorSite) -> bool:
     is_shift = site.code == "TOSA_LOGICAL_RIGHT_SHIFT" and "u85" in site.setting.npu
     return is_shift and _WIDTHS[site.dtype] < 32
@@ -177,6 +189,15 @@ TOSA_ERRATA: tuple[Erratum, ...] = (
         "Regor, compiler/scheduler_decompose.cpp, DecomposeTransposeConv2DLargeStride; "
         "compiler/high_level_command_stream_generator.cpp, CalculateStripePadding, only asserts "
         "newShape.Elements() > 0",
+        (TOSA.name,),
+    ),
+    Erratum(
+        "tosa-conv3d-padding",
+        VELA,
+        _convolves_only_padding,
+        "where the kernel lies before or behind the input, it makes an average pool of zeros, "
+        "which has no bias on Ethos-U55 and U65, instead of the biases",
+        "Regor, compiler/scheduler_decompose.cpp, DecomposeConv3D, for a kernel in padding only",
         (TOSA.name,),
     ),
     Erratum(

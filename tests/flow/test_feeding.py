@@ -7,15 +7,24 @@ from pathlib import Path
 import pytest
 
 from ethosgen import flow
+from ethosgen.frontend import read
+from ethosgen.host.tools import QEMU
+from ethosgen.oracle.tflm import golden_outputs
+from ethosgen.project import open_project
+from ethosgen.samples.drawing import random_samples
+from ethosgen.targets.qemu import QemuTarget
+from ethosgen.targets.session import Session
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.schedule import Schedule, Streaming
+from ethosgen.values.status import Status
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests.aot.rows.test_chain import NETWORKS
 from tests.support.needs import needs_qemu, needs_zephyr
 from tests.support.networks import NetworkBuilder
+from tests.targets.test_qemu import NoisyConsole
 
 TALL = 40
 """More rows at a time than any of the inputs has."""
@@ -59,6 +68,32 @@ def test_any_number_of_rows_at_a_time(name: str, tmp_path: Path) -> None:
         assert report.cpu_instructions and report.slice_instructions
         longest.append(report.slice_instructions)
     assert longest == sorted(longest)
+
+
+@needs_qemu
+def test_rows_over_a_noisy_line_and_rows_that_are_missing(tmp_path: Path) -> None:
+    """Frames end amid rows, and come twice where an answer was lost."""
+    project = _create("inverted residual", Schedule(stream=Streaming.ALWAYS, feed=True), tmp_path)
+    built, info = flow.build_project(project, watch=Watch()), open_project(project)
+    network = read(tmp_path / "network.tflite")
+    samples = random_samples(network, 6, seed=3)
+    (source,), (result,) = network.inputs, network.outputs
+    with QemuTarget(QEMU.find(), built.elf, info.board, None) as machine:
+        noisy = NoisyConsole(machine.console, 5, every=1500)
+        session = Session(noisy, machine.check, retry_s=0.1)
+        session.hello(20)
+        assert session.run(20).status == Status.ROWS_MISSING
+        for sample, golden in zip(samples, golden_outputs(network, samples), strict=True):
+            content = sample[source.name].tobytes()
+            session.write_input(0, content[:-1], 20)
+            assert session.run(20).status == Status.ROWS_MISSING
+            session.write_input(0, content, 20)
+            assert session.run(20).status == Status.OK
+            got = session.read_output(0, result.bytes, 20)
+            assert got == golden[result.name].tobytes()
+        marker = session.end(20)
+        assert (marker.runs, marker.failed) == (13, 7)
+        assert noisy.faults > 3 and session.retries > 0
 
 
 @needs_qemu

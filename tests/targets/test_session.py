@@ -196,6 +196,16 @@ def test_a_run_tells_the_pmu_where_the_application_reads_it() -> None:
     assert (older.cpu_ticks, older.npu_cycles, older.npu_events) == (200, 0, {})
 
 
+def test_a_run_in_slices_tells_the_longest() -> None:
+    whole = struct.pack("<IIIIII", 1, 0, 32, 64, 200, 300) + bytes(40)
+    longest = struct.pack("<I", 70)
+    reply = greeted(lambda frame, _: say(frame, whole + longest))[0].run(1)
+    assert (reply.cpu_ticks, reply.slice_ticks, reply.npu_cycles) == (200, 70, 0)
+    assert greeted(lambda frame, _: say(frame, whole))[0].run(1).slice_ticks == 0
+    with pytest.raises(ProtocolError, match="answer to a run is invalid"):
+        greeted(lambda frame, _: say(frame, whole + longest[:3]))[0].run(1)
+
+
 def profiled(places: int, calls: int = 16) -> Answer:
     """Answer PROFILE as app/server.c does, with two places in a frame.
 

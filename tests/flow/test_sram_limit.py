@@ -11,7 +11,7 @@ from ethosgen.flow import create_project, sram_limit
 from ethosgen.flow.costs import sram_bytes
 from ethosgen.project import open_project
 from ethosgen.values.errors import CapacityError
-from ethosgen.values.plan import OffloadOptions
+from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule, Streaming
 from ethosgen.values.watch import Watch
@@ -89,6 +89,34 @@ def test_the_cpu_alone_has_bands_of_rows(tmp_path: Path) -> None:
     assert less.chosen.cost.sram_bytes <= limit
     assert less.larger is not None
     assert less.chosen.cost.cycles > less.larger.cost.cycles == choice.chosen.cost.cycles
+
+
+@pytest.mark.parametrize("mode", [OffloadMode.AUTO, OffloadMode.ALL])
+def test_auto_leaves_all_to_the_cpu_where_partitions_end_its_bands(
+    mode: OffloadMode, tmp_path: Path
+) -> None:
+    """The CPU's ELU between two partitions needs both its tensors whole, in bands it does not."""
+    net = NetworkBuilder("between", seed=6)
+    x = net.unary("ELU", net.conv2d(net.input((1, 48, 48, 1)), 16))
+    y = net.max_pool(net.conv2d(x, 4, (3, 3), (2, 2)), (2, 2), (2, 2))
+    path = tmp_path / "between.tflite"
+    path.write_bytes(net.build(y))
+    whole = 2 * 48 * 48 * 16
+    options = OffloadOptions(check=False, mode=mode, cpu_ops=("ELU",))
+    asked = replace(recipe_of(path, limit=whole), options=options)
+    assert create(asked, tmp_path / "npu").programs[0].plan.npu_operators == 3
+    less = replace(asked, sram_limit=whole // 2)
+    if mode is OffloadMode.ALL:
+        with pytest.raises(CapacityError, match="on ethos-u55-128"):
+            create(less, tmp_path / "cpu")
+        return
+    written = create(less, tmp_path / "cpu")
+    assert taken(written) <= whole // 2
+    (program,) = written.programs
+    assert {cpu.reason for cpu in program.plan.cpu_operators} == {
+        f"with the NPU nothing fits {whole // 2:,} bytes of SRAM"
+    }
+    assert len(program.plan.cpu_operators) == 4
 
 
 def test_networks_share_the_arena(tmp_path: Path) -> None:

@@ -1,14 +1,17 @@
 """Chooses the fastest configuration of a network within an SRAM limit."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 from ethosgen.board import Board
 from ethosgen.flow.costs import SRAM, Place, cost_of
 from ethosgen.flow.fronts import explore
 from ethosgen.project import SHARED_PARTS, part_sizes
 from ethosgen.values.configurations import SramChoice, Tried
-from ethosgen.values.errors import CapacityError
+from ethosgen.values.errors import CapacityError, EthosgenError
 from ethosgen.values.grammar import counted
+from ethosgen.values.plan import OffloadMode
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
 
@@ -17,8 +20,33 @@ def fit(limit_bytes: int, place: Place, watch: Watch) -> tuple[Program, SramChoi
     """Return the fastest program whose parts in SRAM fit a limit in bytes, and the choice.
 
     Strategies and arena limits are tried without the check of outputs, which only the chosen
-    program gets. CapacityError names the smallest possible size if it is above the limit.
+    program gets. Where nothing fits with the NPU, `--offload auto` leaves all operators to the CPU:
+    chains of bands end where a partition begins, since its tensors are whole. CapacityError names
+    the smallest possible size if it is above the limit.
     """
+    try:
+        return _fastest(limit_bytes, place, watch)
+    except CapacityError:
+        options = place.settings.options
+        if place.accelerator is None or options.mode is not OffloadMode.AUTO:
+            raise
+        alone = replace(place.settings, options=replace(options, mode=OffloadMode.NONE))
+        with suppress(EthosgenError):
+            program, choice = _fastest(limit_bytes, replace(place, settings=alone), watch)
+            return _with_reason(program, limit_bytes), choice
+        raise
+
+
+def _with_reason(program: Program, limit_bytes: int) -> Program:
+    """Return a program that says why its operators are on the CPU."""
+    why = f"with the NPU nothing fits {counted(limit_bytes, 'byte')} of SRAM"
+    plan = program.plan
+    operators = tuple(replace(operator, reason=why) for operator in plan.cpu_operators)
+    return replace(program, plan=replace(plan, cpu_operators=operators))
+
+
+def _fastest(limit_bytes: int, place: Place, watch: Watch) -> tuple[Program, SramChoice]:
+    """Return the fastest program within the limit, by one way to divide the network."""
     name = place.network.name
     with watch.phase("limit", f"trying strategies and arena limits for '{name}'"):
         trials = explore(place.attempt, place.settings.options.schedule, limit_bytes)

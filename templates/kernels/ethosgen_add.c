@@ -28,22 +28,57 @@ static inline int32x4_t sign_shift(int32_t shift)
 
 /*
  * 4 sums an iteration, in assembly, since the compiler does not generate tail-predicated loops. Half
- * of the first input, shifted, is its product with `factor`; `COMBINE` adds it (q1) to the scaled
- * second input (q0). The sign is added before a shift, as in ethosgen_requantize_x4.
+ * of the first input, shifted, is its product with `factor`; `COMBINE(second, first)` adds the two
+ * registers' elements, the second's scaled, to those of the second. The sign is added before a shift,
+ * as in ethosgen_requantize_x4.
+ *
+ * The first loop loads and multiplies the next elements between the shifts and sums of these, so that
+ * fewer wait for each other; it leaves 4 to 7 elements to the second, which has tail predication. Of up to
+ * 11 elements this one computes all.
  */
 #define ETHOSGEN_SUMS(COMBINE)                                                                 \
     const struct ethosgen_scaled *scaled = &add->second;                                       \
     int32_t factor = add->first_sign * (1 << (ETHOSGEN_ADD_SHIFT - 1));                        \
                                                                                                \
-    __asm volatile("dlstp.32 lr, %[count]\n"                                                   \
+    __asm volatile("cmp %[count], #12\n\t"                                                     \
+                   "blt 2f\n\t"                                                                \
+                   "lsr lr, %[count], #2\n\t"                                                  \
+                   "sub lr, lr, #1\n\t"                                                        \
+                   "vldrb.s32 q1, [%[second]], #4\n\t"                                         \
+                   "vmlas.s32 q1, %q[unit], %[second_offset]\n\t"                              \
+                   "vqrdmulh.s32 q1, q1, %[second_mantissa]\n\t"                               \
+                   "dls lr, lr\n"                                                              \
                    "1:\n\t"                                                                    \
+                   "vshl.s32 q2, q1, %q[second_sign]\n\t"                                      \
+                   "vldrb.s32 q0, [%[first]], #4\n\t"                                          \
+                   "vadd.s32 q1, q1, q2\n\t"                                                   \
+                   "vrshl.s32 q1, %[second_shift]\n\t" COMBINE("q1", "q0")                     \
+                   "vadd.s32 q1, q1, %[first_offset]\n\t"                                      \
+                   "vqrdmulh.s32 q0, q1, %[mantissa]\n\t"                                      \
+                   "vshl.s32 q2, q0, %q[sign]\n\t"                                             \
+                   "vldrb.s32 q1, [%[second]], #4\n\t"                                         \
+                   "vadd.s32 q0, q0, q2\n\t"                                                   \
+                   "vmlas.s32 q1, %q[unit], %[second_offset]\n\t"                              \
+                   "vrshl.s32 q0, %[shift]\n\t"                                                \
+                   "vqrdmulh.s32 q1, q1, %[second_mantissa]\n\t"                               \
+                   "vadd.s32 q0, q0, %[zero_point]\n\t"                                        \
+                   "vmax.s32 q0, q0, %q[low]\n\t"                                              \
+                   "vmin.s32 q0, q0, %q[high]\n\t"                                             \
+                   "vstrb.32 q0, [%[output]], #4\n\t"                                          \
+                   "le lr, 1b\n\t"                                                             \
+                   "subs %[second], #4\n\t"                                                    \
+                   "and %[count], %[count], #3\n\t"                                            \
+                   "adds %[count], #4\n"                                                       \
+                   "2:\n\t"                                                                    \
+                   "dlstp.32 lr, %[count]\n"                                                   \
+                   "3:\n\t"                                                                    \
                    "vldrb.s32 q0, [%[second]], #4\n\t"                                         \
                    "vldrb.s32 q1, [%[first]], #4\n\t"                                          \
                    "vmlas.s32 q0, %q[unit], %[second_offset]\n\t"                              \
                    "vqrdmulh.s32 q0, q0, %[second_mantissa]\n\t"                               \
                    "vshl.s32 q2, q0, %q[second_sign]\n\t"                                      \
                    "vadd.s32 q0, q0, q2\n\t"                                                   \
-                   "vrshl.s32 q0, %[second_shift]\n\t" COMBINE                                 \
+                   "vrshl.s32 q0, %[second_shift]\n\t" COMBINE("q0", "q1")                     \
                    "vadd.s32 q0, q0, %[first_offset]\n\t"                                      \
                    "vqrdmulh.s32 q0, q0, %[mantissa]\n\t"                                      \
                    "vshl.s32 q2, q0, %q[sign]\n\t"                                             \
@@ -53,9 +88,10 @@ static inline int32x4_t sign_shift(int32_t shift)
                    "vmax.s32 q0, q0, %q[low]\n\t"                                              \
                    "vmin.s32 q0, q0, %q[high]\n\t"                                             \
                    "vstrb.32 q0, [%[output]], #4\n\t"                                          \
-                   "letp lr, 1b"                                                               \
-                   : [output] "+l"(output), [first] "+l"(first), [second] "+l"(second)         \
-                   : [count] "r"(count), [factor] "r"(factor),                                 \
+                   "letp lr, 3b"                                                               \
+                   : [output] "+l"(output), [first] "+l"(first), [second] "+l"(second),        \
+                     [count] "+r"(count)                                                       \
+                   : [factor] "r"(factor),                                                     \
                      [first_offset] "r"(-factor * add->first.zero_point),                      \
                      [second_offset] "r"(-scaled->zero_point * (1 << ETHOSGEN_ADD_SHIFT)),     \
                      [second_mantissa] "r"(scaled->mantissa),                                  \
@@ -66,19 +102,23 @@ static inline int32x4_t sign_shift(int32_t shift)
                      [sign] "w"(sign_shift(add->shift)),                                       \
                      [low] "w"(vdupq_n_s32(add->output.low)),                                  \
                      [high] "w"(vdupq_n_s32(add->output.high))                                 \
-                   : "q0", "q1", "q2", "lr", "memory")
+                   : "q0", "q1", "q2", "lr", "cc", "memory")
+
+#define PLUS(second, first) "vmla.s32 " second ", " first ", %[factor]\n\t"
+#define MINUS(second, first)                          \
+    "vmul.s32 " first ", " first ", %[factor]\n\t"    \
+    "vsub.s32 " second ", " first ", " second "\n\t"
 
 void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
                      const struct ethosgen_add *add)
 {
-    ETHOSGEN_SUMS("vmla.s32 q0, q1, %[factor]\n\t");
+    ETHOSGEN_SUMS(PLUS);
 }
 
 void ethosgen_sub_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
                      const struct ethosgen_add *add)
 {
-    ETHOSGEN_SUMS("vmul.s32 q1, q1, %[factor]\n\t"
-                  "vsub.s32 q0, q1, q0\n\t");
+    ETHOSGEN_SUMS(MINUS);
 }
 
 void ethosgen_add_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,

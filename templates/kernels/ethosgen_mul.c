@@ -8,27 +8,32 @@
 #if ETHOSGEN_MVE
 /*
  * 8 products an iteration. Only loads and stores are predicated: half a product must not be.
- * `LOAD` loads 8 elements of the inputs. The sign is added before the shift, as in
- * ethosgen_requantize_x4; no sign, if the shift is 0.
+ * `LOAD` loads 8 elements of the inputs and takes off the zero points. Shifts and sums of one half
+ * stand between multiplications of the other, since two of a kind wait for each other. The sign is
+ * added before the shift, as in ethosgen_requantize_x4; no sign, if the shift is 0.
  */
+#define LOAD_FIRST                                                                             \
+    "vpst\n\t"                                                                                 \
+    "vldrbt.s16 q0, [%[first]], #8\n\t"                                                        \
+    "vsub.i16 q0, q0, %[zero_point]\n\t"
+
 #define ETHOSGEN_PRODUCTS(LOAD)                                                                \
     __asm volatile("dls lr, %[times]\n\t"                                                      \
                    "vdup.16 q1, %[factor]\n"                                                   \
                    "1:\n\t"                                                                    \
                    "vctp.16 %[count]\n\t"                                                      \
-                   "sub %[count], #8\n\t" LOAD                                                 \
-                   "vsub.i16 q0, q0, %[zero_point]\n\t"                                        \
-                   "vmullb.s16 q2, q0, q1\n\t"                                                 \
-                   "vmullt.s16 q0, q0, q1\n\t"                                                 \
+                   LOAD "vmullb.s16 q2, q0, q1\n\t"                                            \
                    "vqrdmulh.s32 q2, q2, %[mantissa]\n\t"                                      \
-                   "vqrdmulh.s32 q0, q0, %[mantissa]\n\t"                                      \
                    "vshl.s32 q3, q2, %q[sign]\n\t"                                             \
+                   "vmullt.s16 q0, q0, q1\n\t"                                                 \
                    "vadd.i32 q2, q2, q3\n\t"                                                   \
-                   "vshl.s32 q3, q0, %q[sign]\n\t"                                             \
-                   "vadd.i32 q0, q0, q3\n\t"                                                   \
+                   "vqrdmulh.s32 q0, q0, %[mantissa]\n\t"                                      \
                    "vrshl.s32 q2, %[shift]\n\t"                                                \
-                   "vrshl.s32 q0, %[shift]\n\t"                                                \
+                   "vshl.s32 q3, q0, %q[sign]\n\t"                                             \
+                   "sub %[count], #8\n\t"                                                      \
+                   "vadd.i32 q0, q0, q3\n\t"                                                   \
                    "vqmovnb.s32 q2, q2\n\t"                                                    \
+                   "vrshl.s32 q0, %[shift]\n\t"                                                \
                    "vqmovnt.s32 q2, q0\n\t"                                                    \
                    "vqadd.s16 q2, q2, %[output_point]\n\t"                                     \
                    "vmax.s16 q2, q2, %q[low]\n\t"                                              \
@@ -51,8 +56,8 @@
 void ethosgen_mul_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
                      const struct ethosgen_mul *mul)
 {
-    ETHOSGEN_PRODUCTS("vpstt\n\t"
-                      "vldrbt.s16 q0, [%[first]], #8\n\t"
+    ETHOSGEN_PRODUCTS(LOAD_FIRST
+                      "vpst\n\t"
                       "vldrbt.s16 q1, [%[second]], #8\n\t"
                       "vsub.i16 q1, q1, %[second_point]\n\t");
 }
@@ -60,8 +65,7 @@ void ethosgen_mul_s8(int8_t *output, const int8_t *first, const int8_t *second, 
 void ethosgen_mul_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
                          const struct ethosgen_mul *mul)
 {
-    ETHOSGEN_PRODUCTS("vpst\n\t"
-                      "vldrbt.s16 q0, [%[first]], #8\n\t");
+    ETHOSGEN_PRODUCTS(LOAD_FIRST);
 }
 #else
 /* Products of two bytes are so small that half a step of the shift can be added to them. */

@@ -6,6 +6,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from ethosgen.commands.wording import plan_lines
 from ethosgen.flow import PlanSettings, make_plan, optimizing
 from ethosgen.frontend.tflite.reader import decode_network
 from ethosgen.optimizer import Optimized, optimize
@@ -70,4 +71,9 @@ def test_a_wrong_rewrite_is_not_used() -> None:
         plan = make_plan(network, PlanSettings(None, OffloadOptions()), Watch())
     assert plan.network is network and plan.optimization is not None
     assert "a defect of ethosgen" in plan.optimization.kept
+    assert any("a defect of ethosgen" in line for line in plan_lines(plan.summary()))
+    dearer = dataclasses.replace(plan.optimization, kept="an inference would take 5 cycles more")
+    usual = dataclasses.replace(plan, optimization=dearer).summary()
+    assert not any("optimizer" in line for line in plan_lines(usual))
+    assert any("optimizer" in line for line in plan_lines(usual, verbose=True))
     assert plan.check is not None and plan.check.oracle == "tflm"

@@ -120,7 +120,7 @@ def report(
 def _lines(content: NetworkReport, written: list[Path], verbose: bool) -> Iterator[str]:
     """Yield the headline, with `verbose` the figures at the top of the page, and the files."""
     yield from headline_lines(content.headline)
-    if content.optimization and not content.optimization.kept:
+    if content.optimization and (verbose or content.optimization.is_news):
         yield f"  optimizer {content.optimization.text()}"
     costs = content.costs
     arena = ArenaSize(costs.arena_bytes, costs.arena_bound_bytes)

@@ -61,7 +61,7 @@ def plan_lines(plan: Any, verbose: bool = False) -> list[str]:
     fused = [f"            fused: {_fused_text(plan.fused)}"] if plan.fused and verbose else []
     if plan.decompressed and verbose:
         fused.append(_decompressed_line(plan))
-    if plan.optimization and (verbose or not plan.optimization.kept):
+    if plan.optimization and (verbose or plan.optimization.is_news):
         fused.append(f"  optimizer {plan.optimization.text()}")
     shares = [_share_line(share) for share in plan.shares]
     shares += [f"            overlapped: {pair}" for pair in plan.overlapped]

@@ -11,6 +11,7 @@ from ethosgen.values.allocation import FREE
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
+from ethosgen.values.optimization import DEFECT
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.equality import difference
@@ -51,7 +52,7 @@ def optimized_for(
         doubt = _dearer(was, now) or _too_little(optimized, network, was, now)
         if options.check and not doubt:
             wrong = difference(network, changed, options.oracle)
-            doubt = f"{wrong}, a defect of ethosgen; please report it" if wrong else ""
+            doubt = f"{wrong}, {DEFECT}" if wrong else ""
         if not doubt:
             return optimized
         return Optimized(network, replace(optimized.facts, kept=doubt))

@@ -8,6 +8,8 @@ from ethosgen.values.network import ABSENT, Network
 
 _WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
 """Operators whose second input is their weights."""
+DEFECT = "a defect of ethosgen; please report it"
+"""What is said of a changed network that computes something else."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,11 @@ class Optimization:
     weights_before: int
     weights_after: int
     kept: str = ""
+
+    @property
+    def is_news(self) -> bool:
+        """Whether people must know: the network was changed, or changed wrongly."""
+        return not self.kept or DEFECT in self.kept
 
     def text(self) -> str:
         """Return the whole as one line for people."""

@@ -38,3 +38,13 @@ def test_all_ports_have_names_of_their_own() -> None:
 def test_ports_do_not_hide_what_the_c_calls() -> None:
     inputs, _ = name_ports([tensor("memcpy"), tensor("net/relu_0")], [], ["net_relu_0"])
     assert inputs == ("memcpy_2", "net_relu_0_2")
+
+
+def test_input_and_output_are_left_to_the_functions_that_every_network_has() -> None:
+    names = [tensor("input"), tensor("output"), tensor("x")]
+    assert name_ports(names, names) == (
+        ("input_2", "output_2", "x"),
+        ("input_3", "output_3", "x_2"),
+    )
+    assert name_ports([tensor("output")], [tensor("input")]) == (("output_2",), ("input_2",))
+    assert name_ports([tensor("input")], [tensor("output")]) == (("input",), ("output",))

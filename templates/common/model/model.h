@@ -145,6 +145,20 @@ extern "C" {
 {% endfor %}
 {% endfor %}
 
+{% for kind, ports in (("input", inputs), ("output", outputs)) if ports|length == 1 and ports[0].label != kind %}
+{% set port, KIND = ports[0], NAME ~ "_" ~ kind.upper() %}
+/* The same of the only {{ kind }} by a name that does not depend on the network's file. */
+#define {{ KIND }}_ELEMENTS {{ port.MACRO }}_ELEMENTS
+#define {{ KIND }}_BYTES {{ port.MACRO }}_BYTES
+{% if io == "caller" %}
+#define {{ KIND }}_BUFFER_BYTES {{ port.MACRO }}_BUFFER_BYTES
+{% endif %}
+{% if port.scale %}
+#define {{ KIND }}_SCALE {{ port.MACRO }}_SCALE
+#define {{ KIND }}_ZERO_POINT {{ port.MACRO }}_ZERO_POINT
+{% endif %}
+
+{% endfor %}
 {% if io == "arena" %}
 {% if not is_shared %}
 extern int8_t {{ name }}_arena[{{ NAME }}_ARENA_BYTES];
@@ -157,6 +171,29 @@ static inline {{ port.ctype }} *{{ name }}_{{ port.label }}(void)
 {
     return ({{ port.ctype }} *)(void *)&{{ arena }}[{{ port.MACRO }}_OFFSET];
 }
+{% endfor %}
+{% for kind, ports in (("input", inputs), ("output", outputs)) if ports and not ports[0].is_fed %}
+{% if ports|length > 1 %}
+
+/* Return {{ kind }} `index`, in the order of this header; NULL if there is none. */
+#define {{ NAME }}_{{ kind.upper() }}S {{ ports|length }}
+static inline void *{{ name }}_{{ kind }}(uint32_t index)
+{
+    static const uint32_t offsets[{{ NAME }}_{{ kind.upper() }}S] = {
+{% for port in ports %}
+        {{ port.MACRO }}_OFFSET,
+{% endfor %}
+    };
+    return index < {{ NAME }}_{{ kind.upper() }}S ? (void *)&{{ arena }}[offsets[index]] : (void *)0;
+}
+{% elif ports[0].label != kind %}
+
+/* The only {{ kind }}, by a name that does not depend on the network's file. */
+static inline {{ ports[0].ctype }} *{{ name }}_{{ kind }}(void)
+{
+    return {{ name }}_{{ ports[0].label }}();
+}
+{% endif %}
 {% endfor %}
 
 {% endif %}

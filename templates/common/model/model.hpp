@@ -80,6 +80,11 @@ public:
 
     static {{ port.label_cpp }}_tensor {{ port.label_cpp }}() noexcept { return {{ port.label_cpp }}_tensor({{ name }}_{{ port.label }}()); }
 {% endfor %}
+{% for kind, ports in (("input", inputs), ("output", outputs)) if ports|length == 1 and ports[0].label != kind and not ports[0].is_fed %}
+
+    /* The only {{ kind }}, by a name that does not depend on the network's file. */
+    static {{ ports[0].label_cpp }}_tensor {{ kind }}() noexcept { return {{ ports[0].label_cpp }}(); }
+{% endfor %}
 
     /* Run one inference. */
     ethosgen_status run() const noexcept { return {{ name }}_run(); }

@@ -17,19 +17,29 @@ _KEYWORDS = C_KEYWORDS.union(
 _RESERVED = LIBRARY_NAMES.union(("arena", READ_ONLY, "state", "status"))
 
 
+INPUT, OUTPUT = "input", "output"
+"""What the functions are called that do not depend on tensors' names."""
+
+
 def name_ports(
     inputs: Iterable[Tensor], outputs: Iterable[Tensor], symbols: Iterable[str] = ()
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return a unique C identifier for each input and output, different from `symbols`.
 
     It is the tensor's name in lower case if possible ("serving_default_x:0" becomes
-    serving_default_x_0).
+    serving_default_x_0). Only a single input is called "input", a single output "output": every
+    network has functions of these names, whatever its tensors are called.
     """
-    taken = _RESERVED.union(symbols)
-    unique = _make_unique(taken)
-    named_inputs = tuple(unique(identifier(t.name, f"input_{i}")) for i, t in enumerate(inputs))
-    named_outputs = tuple(unique(identifier(t.name, f"output_{i}")) for i, t in enumerate(outputs))
-    return named_inputs, named_outputs
+    sides = {INPUT: tuple(inputs), OUTPUT: tuple(outputs)}
+    unique = _make_unique(_RESERVED.union(symbols))
+    names = {}
+    for side, tensors in sides.items():
+        taken = {INPUT, OUTPUT} - ({side} if len(tensors) == 1 else set())
+        names[side] = tuple(
+            unique(identifier(tensor.name, f"{side}_{i}"), taken)
+            for i, tensor in enumerate(tensors)
+        )
+    return names[INPUT], names[OUTPUT]
 
 
 def identifier(name: str, default: str) -> str:
@@ -44,12 +54,13 @@ def identifier(name: str, default: str) -> str:
     return default
 
 
-def _make_unique(reserved: Set[str]) -> Callable[[str], str]:
+def _make_unique(reserved: Set[str]) -> Callable[[str, Set[str]], str]:
+    """Return a function that makes words unique, and different from others besides."""
     taken = set(reserved)
 
-    def unique(word: str) -> str:
+    def unique(word: str, others: Set[str]) -> str:
         candidate, count = word, 1
-        while candidate in taken:
+        while candidate in taken or candidate in others:
             count += 1
             candidate = f"{word}_{count}"
         taken.add(candidate)

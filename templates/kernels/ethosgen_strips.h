@@ -27,7 +27,8 @@ static inline void copy_small(int8_t *to, const int8_t *from, const struct pixel
     const int8_t *from1 = from + pixels->step;
 
     __asm volatile("vctp.8 %[bytes]\n\t"
-                   "wls lr, %[times], 2f\n"
+                   "lsr lr, %[count], #1\n\t"
+                   "wls lr, lr, 2f\n"
                    "1:\n\t"
                    "vpstttt\n\t"
                    "vldrbt.8 q0, [%[from]]\n\t"
@@ -40,16 +41,16 @@ static inline void copy_small(int8_t *to, const int8_t *from, const struct pixel
                    "add %[to1], %[to_step]\n\t"
                    "le lr, 1b\n"
                    "2:\n\t"
-                   "cbz %[odd], 3f\n\t"
+                   "tst %[count], #1\n\t"
+                   "beq 3f\n\t"
                    "vpstt\n\t"
                    "vldrbt.8 q0, [%[from]]\n\t"
                    "vstrbt.8 q0, [%[to]]\n"
                    "3:"
                    : [to] "+r"(to), [to1] "+r"(to1), [from] "+r"(from), [from1] "+r"(from1)
                    : [to_step] "r"(2 * pixels->strip_step), [from_step] "r"(2 * pixels->step),
-                     [times] "r"(pixels->count >> 1), [odd] "l"(pixels->count & 1),
-                     [bytes] "r"(pixels->bytes)
-                   : "q0", "q1", "lr", "memory" ETHOSGEN_P0);
+                     [count] "r"(pixels->count), [bytes] "r"(pixels->bytes)
+                   : "q0", "q1", "lr", "cc", "memory" ETHOSGEN_P0);
 }
 
 /* Copy pixels of any number of bytes, one after another. */

@@ -85,6 +85,16 @@ def _wide(net: NetworkBuilder) -> int:
     return net.depthwise(x, padding="VALID")
 
 
+def _of_bytes(net: NetworkBuilder) -> int:
+    x = net.quantize(net.input((1, 15, 12, 3), "uint8", 0.02, 128), "int8", 0.02, 0)
+    return net.depthwise(net.conv2d(x, 8, (3, 3), (2, 2)))
+
+
+def _of_floats(net: NetworkBuilder) -> int:
+    x = net.quantize(net.input((1, 14, 8, 3), "float32"), "int8", 0.02, 3)
+    return net.conv2d(net.add(x, net.conv2d(x, 3, (3, 3))), 8, (3, 3))
+
+
 NETWORKS: dict[str, Build] = {
     "inverted residual": _inverted_residual,
     "valid": _valid_with_rows_to_spare,
@@ -96,6 +106,8 @@ NETWORKS: dict[str, Build] = {
     "padded": _padded,
     "skips": _skips_of_several_lengths,
     "int16": _wide,
+    "bytes": _of_bytes,
+    "floats": _of_floats,
 }
 
 

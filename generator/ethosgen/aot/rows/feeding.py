@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ethosgen.aot.rows.choice import Cut
-from ethosgen.aot.rows.reach import has_rows
+from ethosgen.aot.rows.reach import QUANTIZED_FROM, has_rows
 from ethosgen.aot.rows.streaming import row_steps
 from ethosgen.aot.schedule.schedule import StepSchedule
 from ethosgen.values.errors import UnsupportedError
@@ -54,11 +54,12 @@ def require_feed(schedule: StepSchedule, cuts: Sequence[Cut] | None) -> None:
         return
     graph = schedule.graph
     (source,) = graph.input_tensors()
-    if not has_rows(source):
+    if not has_rows(source, QUANTIZED_FROM):
         shape = "x".join(map(str, source.shape))
         raise UnsupportedError(
-            f"--feed needs an input of one picture, int8 or int16, with rows of whole words of 4 "
-            f"bytes, and '{source.name}' is {source.dtype} {shape}; leave out --feed"
+            f"--feed needs an input of one picture, int8, int16, uint8 or float32, with rows of "
+            f"whole words of 4 bytes, and '{source.name}' is {source.dtype} {shape}; leave out "
+            "--feed"
         )
     readers = [step for step in schedule.steps if source.index in schedule.reads(step)]
     able = dict(zip(map(id, schedule.steps), row_steps(schedule), strict=True))

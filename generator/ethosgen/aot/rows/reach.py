@@ -4,7 +4,7 @@ A band has the padding above and below as rows in memory, so all bands of an ope
 kernel, whatever their place.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ethosgen.aot.graph.fusion import EXPLICIT
@@ -16,6 +16,9 @@ from ethosgen.values.network import ABSENT, Operator, Tensor
 
 CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 POOLS = ("MAX_POOL_2D", "AVERAGE_POOL_2D")
+DTYPES = ("int8", "int16")
+QUANTIZED_FROM = (*DTYPES, "uint8", "float32")
+"""Types whose rows a QUANTIZE reads, such as a camera's."""
 WORD = 4
 """Rows are whole words, so that all rows of a tensor are aligned as its first is."""
 
@@ -46,7 +49,8 @@ def reach_of(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
         return None
     target = tensors[op.outputs[0]]
     moving = moving_inputs(op, tensors)
-    if not moving or any(not has_rows(tensors[i]) for i in (*moving, target.index)):
+    among = QUANTIZED_FROM if op.code == "QUANTIZE" else DTYPES
+    if not moving or not all(has_rows(tensors[i], among) for i in moving) or not has_rows(target):
         return None
     if any(tensors[i].is_variable for i in op.inputs if i != ABSENT):
         return None
@@ -65,13 +69,13 @@ def row_bytes(tensor: Tensor) -> int:
     return tensor.bytes // tensor.shape[1]
 
 
-def has_rows(tensor: Tensor) -> bool:
-    """Return whether a tensor is a picture whose rows are whole words."""
+def has_rows(tensor: Tensor, dtypes: Collection[str] = DTYPES) -> bool:
+    """Return whether a tensor is a picture of some types whose rows are whole words."""
     return (
         len(tensor.shape) == 4
         and tensor.shape[0] == 1
         and tensor.elements > 0
-        and tensor.dtype in ("int8", "int16")
+        and tensor.dtype in dtypes
         and row_bytes(tensor) % WORD == 0
     )
 

@@ -402,7 +402,7 @@ static ETHOSGEN_RARE void multiply_rows(int32_t count, int32_t at_once,
         pairs.weights += vectors * LANES * BLOCK;
         of_block += SCALES;
     }
-    if (matrix->output.low > INT8_MIN || matrix->output.high < INT8_MAX) {
+    if ((matrix->output.low > INT8_MIN || matrix->output.high < INT8_MAX) && count > 0) {
         limit(count, rows, matrix);
     }
     multiply_each(count, rows->count, rows, weights, scales, matrix);

@@ -86,6 +86,7 @@ OWNERS = {
     "pyarrow": "ethosgen_sweep",
     "pydantic": "board",
     "pydantic_core": "toml",  # pydantic's own part, with the class of its errors
+    "pytest": "ethosgen_pytest",
     "pymetis": "ethosgen_place",
     "rich": "commands",
     "serial": "targets",

@@ -10,6 +10,7 @@ import ethosgen
 from ethosgen.cli import cli
 from tests import ROOT
 from tests.support.needs import needs_qemu
+from tests.support.small_models import image_net
 
 DIGITS = ROOT / "demo" / "digits_int8.tflite"
 NPU = "ethos-u55-128"
@@ -95,3 +96,16 @@ def test_wrong_arguments_are_one_sentence(tmp_path: Path) -> None:
             ethosgen.verify(DIGITS, board="corstone300", **wrong)
     with pytest.raises(ethosgen.EthosgenError, match=r"cannot read .*none\.tflite"):
         ethosgen.simulate(tmp_path / "none.tflite")
+
+
+def test_values_are_short_in_a_shell_and_tables_in_a_notebook(tmp_path: Path) -> None:
+    path = image_net(tmp_path / "net.tflite")
+    network = ethosgen.read(path)
+    assert repr(network).startswith("<Network 'net': 6 operators, ") and len(repr(network)) < 200
+    run = ethosgen.simulate(network, samples=1)
+    assert repr(run) == "<Run PASS: net on the NPU model (ethos-u55-128, simulate)>"
+    assert "PASS" in run._repr_html_() and "<table>" in run._repr_html_()
+    page = ethosgen.create_report(network, npu="none", samples=1)
+    assert repr(page).startswith("<NetworkReport PASS: net") and "CONV_2D" in page._repr_html_()
+    report = ethosgen.compare(network, npus=["none"], samples=0)
+    assert repr(report) == "<ComparisonReport: 1 result>"

@@ -302,17 +302,23 @@ PARTS = (
     ),
     Part(
         "flow",
-        ("tests/api/", "tests/commands/", "tests/flow/", "tests/optimizer/", "tests/verdict/"),
-        _of(
-            "api/",
-            "commands/",
-            "flow/",
-            "optimizer/",
-            "oracle/",
-            "platforms/",
-            "samples/",
-            "verdict/",
-            "workspace/",
+        (
+            *("tests/api/", "tests/commands/", "tests/flow/", "tests/optimizer/"),
+            *("tests/pytest_plugin/", "tests/verdict/"),
+        ),
+        (
+            "generator/ethosgen_pytest/",
+            *_of(
+                "api/",
+                "commands/",
+                "flow/",
+                "optimizer/",
+                "oracle/",
+                "platforms/",
+                "samples/",
+                "verdict/",
+                "workspace/",
+            ),
         ),
         core=(
             "tests/api/test_runs.py::test_verify_runs_one_network_or_several",

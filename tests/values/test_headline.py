@@ -65,3 +65,8 @@ def test_the_largest_gain_comes_first() -> None:
     small, large = (Improvement("x", "y", share, "time") for share in (0.1, 0.4))
     assert ranked([small, large]) == (large, small)
     assert small.lines() == ("y",)
+
+
+def test_a_notebook_gets_escaped_html() -> None:
+    text = Headline("FAIL", "a <b>", compared="1 & 2").html()
+    assert "a &lt;b&gt;" in text and "1 &amp; 2" in text and "FAIL" in text

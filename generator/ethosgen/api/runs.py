@@ -41,6 +41,16 @@ class Run:
         """Whether every element of every sample equals the oracle's."""
         return self.report.passed
 
+    def __repr__(self) -> str:
+        """Return "<Run PASS: digits on corstone300 (ethos-u55-128, qemu)>"."""
+        headline = self.report.headline
+        return f"<Run {headline.verdict}: {headline.subject}>"
+
+    def _repr_html_(self) -> str:
+        """Return the verdict for a notebook, of each network."""
+        reports = getattr(self.report, "reports", (self.report,))
+        return "".join(report.headline.html() for report in reports)
+
 
 def simulate(
     network: NetworkLike,

@@ -8,13 +8,16 @@ Figures that are not known are None.
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from ethosgen.values.advice import Improvement
 from ethosgen.values.headline import Headline
 from ethosgen.values.optimization import Optimization
-from ethosgen.values.time import CpuTime
+from ethosgen.values.time import CpuTime, percent
 
+_SHOWN_LAYERS = 5
+"""Layers that a notebook shows."""
 FORMAT = 1
 """Grows if a key disappears or changes its meaning."""
 
@@ -306,6 +309,21 @@ class NetworkReport:
     advice: tuple[Improvement, ...] = ()
     """What would help, the largest gain first."""
     format: int = FORMAT
+
+    def __repr__(self) -> str:
+        """Return "<NetworkReport PASS: digits on corstone300 (ethos-u55-128, qemu)>"."""
+        return f"<NetworkReport {self.headline.verdict}: {self.headline.subject}>"
+
+    def _repr_html_(self) -> str:
+        """Return the verdict, and the layers that take most of the time, for a notebook."""
+        longest = sorted(self.layers, key=lambda layer: -(layer.share or 0))[:_SHOWN_LAYERS]
+        rows = "".join(
+            f"<tr><td>{escape(layer.code)}</td><td>{escape(layer.on)}</td>"
+            f"<td>{percent(layer.share or 0)}</td></tr>"
+            for layer in longest
+        )
+        head = "<tr><th>longest layers</th><th>on</th><th>time</th></tr>"
+        return f"{self.headline.html()}<table>{head}{rows}</table>"
 
     def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types."""

@@ -3,8 +3,11 @@
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
+from ethosgen.values.errors import ToolError
+from ethosgen.values.grammar import counted
 from ethosgen.values.plan import EXACT, OffloadOptions
 from ethosgen.values.schedule import Schedule
 from ethosgen.values.source import Source
@@ -264,6 +267,19 @@ class ComparisonReport:
         """Whether there is a result with figures, and no measured output differs."""
         measured = any(result.cost is not None for result in self.results)
         return measured and not any(result.differs for result in self.results)
+
+    def to_dataframe(self) -> Any:
+        """Return the results as a pandas DataFrame, a row each; ToolError without pandas."""
+        try:
+            pandas = import_module("pandas")
+        except ImportError:
+            told = "to_dataframe() needs pandas; install it with: pip install pandas"
+            raise ToolError(told) from None
+        return pandas.DataFrame([result.as_json() for result in self.results])
+
+    def __repr__(self) -> str:
+        """Return "<ComparisonReport: 12 results>"."""
+        return f"<ComparisonReport: {counted(len(self.results), 'result')}>"
 
     def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types."""

@@ -4,6 +4,7 @@ All commands and pages begin with it, so each of its figures has one source.
 """
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from ethosgen.values.advice import Improvement
@@ -108,6 +109,17 @@ class Headline:
             first, *more = self.advice.lines()
             rows += [("advice", first), *(("", command) for command in more)]
         return [(title, text) for title, text in rows if text]
+
+    def html(self) -> str:
+        """Return a small table for a notebook."""
+        colour = "#1a7f37" if self.is_good else "#cf222e"
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{escape(title)}</td>"
+            f"<td style='text-align:left'>{escape(text)}</td></tr>"
+            for title, text in self.rows()
+        )
+        verdict = f"<b style='color:{colour}'>{escape(self.verdict)}</b>"
+        return f"<div>{verdict} {escape(self.subject)}<table>{rows}</table></div>"
 
     def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.values.grammar import counted
 from ethosgen.values.source import Source
 from ethosgen.values.tosa import PREFIX
 
@@ -200,6 +201,12 @@ class Network:
     contradictions: tuple[str, ...] = ()
     in_float: Mapping[str, str] = field(default_factory=dict, repr=False)
 
+    def __repr__(self) -> str:
+        """Return "<Network 'digits': 10 operators, image int8[1,8,8,1] to digit int8[1,10]>"."""
+        inputs, outputs = (", ".join(map(_port_text, x)) for x in (self.inputs, self.outputs))
+        count = counted(len(self.graph.operators), "operator")
+        return f"<Network '{self.name}': {count}, {inputs} to {outputs}>"
+
     def edited(self, *graphs: Graph, metadata: Mapping[str, bytes] | None = None) -> "Network":
         """Return the network with other graphs, and other metadata if any is given."""
         return Network(self.name, graphs, self.metadata if metadata is None else metadata)
@@ -252,3 +259,7 @@ class Network:
         if self.source is not None:
             return self.source.format == "tosa"
         return any(op.code.startswith(PREFIX) for graph in self.graphs for op in graph.operators)
+
+
+def _port_text(tensor: Tensor) -> str:
+    return f"{tensor.name} {tensor.dtype}[{','.join(map(str, tensor.shape))}]"

@@ -1,0 +1,1 @@
+"""A plug-in of pytest: `def test_network(ethosgen_verify)`."""

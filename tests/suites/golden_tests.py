@@ -20,6 +20,7 @@ from ethosgen.frontend import read_source
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.network import Network, Tensor
 from ethosgen.values.outcome import Arrays
+from ethosgen.values.report import Report
 from ethosgen.values.source import Source
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.execution import simulate_samples
@@ -149,8 +150,11 @@ def run_firmware(network: Network, samples: Sequence[Arrays]) -> tuple[list[Arra
             for tensor in network.inputs
         }
         run = ethosgen.verify(path, board=BOARD, inputs=stacked or None)
-    outputs = [{name: batch[i] for name, batch in run.outputs.items()} for i in range(len(samples))]
-    return outputs, run.report.plan.npu_operators
+    outputs: list[Arrays] = [
+        {name: batch[i] for name, batch in run.outputs.items()} for i in range(len(samples))
+    ]
+    assert isinstance(run.report, Report)  # of one network
+    return outputs, run.report.plan.npu_operators or 0
 
 
 def _fitted(tensors: Sequence[Tensor], arrays: Sequence[Array]) -> Arrays:

@@ -94,7 +94,8 @@ def _smooth(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
             values = np.cumsum(values, axis=axis)
     values = (values - values.mean()) / (values.std() + 1e-9)
     values = values * rng.uniform(5, 90) + rng.uniform(-110, 110)
-    return np.clip(np.round(values), -128, 127).astype(np.int8)
+    noise: Array = np.clip(np.round(values), -128, 127).astype(np.int8)
+    return noise
 
 
 def _write_vectors(network: Network, place: Path, rng: np.random.Generator) -> DataSet:

@@ -90,7 +90,7 @@ def run(folder: Path, on: str, tests: Sequence[str] = ("conformance",)) -> list[
 
 def read_results(path: Path) -> list[Result]:
     """Return ethosgen's results from a file of the suite's runner."""
-    (suite,) = (suite for suite in JUnitXml.fromfile(path) if suite.name == _SUT)
+    (suite,) = (suite for suite in JUnitXml.fromfile(str(path)) if suite.name == _SUT)
     return [_result(case) for case in suite]
 
 

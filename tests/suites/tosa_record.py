@@ -96,8 +96,8 @@ def main(arguments: Sequence[str]) -> int:
     """Write the record."""
     files: dict[str, list[Path]] = defaultdict(list)
     for argument in arguments:
-        on, _, path = argument.partition("=")
-        files[on].append(Path(path))
+        on, _, name = argument.partition("=")
+        files[on].append(Path(name))
     path = RECORDS / "tosa.json"
     write_record(path, record(files, record_of(json.loads(path.read_text())).rows))
     return 0

@@ -7,9 +7,10 @@ from click.testing import CliRunner
 
 from ethosgen.cli import cli
 from ethosgen.commands.wording import report_text
+from ethosgen.values.allocation import ResidualIndex
 from ethosgen.values.configurations import SramChoice, Tried
 from ethosgen.values.outcome import OutputComparison
-from ethosgen.values.plan import PlanSummary
+from ethosgen.values.plan import CpuOperator, PlanSummary
 from ethosgen.values.report import Report
 from ethosgen.values.schedule import Schedule
 from tests.support.costs import make_cost
@@ -98,3 +99,15 @@ def test_a_float_network_is_told_how_to_quantize(tmp_path: Path) -> None:
     (tmp_path / "dense.tflite").write_bytes(net.build(y))
     said = CliRunner().invoke(cli, ["simulate", str(tmp_path / "dense.tflite")]).stdout
     assert "ethosgen quantize dense.tflite --data SAMPLES.npz -o dense_int8.tflite" in said
+
+
+def test_equal_reasons_are_told_once_with_the_operators_counted() -> None:
+    operators = [
+        CpuOperator(ResidualIndex(0), "CONV_2D", "a", "the NPU does not compute in float32"),
+        CpuOperator(ResidualIndex(1), "CONV_2D", "b", "the NPU does not compute in float32"),
+        CpuOperator(ResidualIndex(2), "ADD", "c", "the NPU does not compute in float32"),
+        CpuOperator(ResidualIndex(3), "SIN", "d", "the NPU has no such operation"),
+    ]
+    text = report_text(report(plan=PlanSummary("ethos-u55-128", 1, 4, tuple(operators), 0, 0)))
+    assert "  3 operators (2 x CONV_2D, ADD): the NPU does not compute in float32" in text
+    assert "  SIN (d): the NPU has no such operation" in text

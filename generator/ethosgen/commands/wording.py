@@ -183,25 +183,29 @@ def _decompressed_line(plan: Any) -> str:
     )
 
 
-def _fused_text(fused: Sequence[str]) -> str:
-    """List each kind of chain once, with its count."""
-    return "; ".join(f"{n} x {chain}" if n > 1 else chain for chain, n in Counter(fused).items())
+def _fused_text(kinds: Sequence[str], between: str = "; ") -> str:
+    """List each kind of chain or operator once, with its count."""
+    return between.join(f"{n} x {kind}" if n > 1 else kind for kind, n in Counter(kinds).items())
 
 
 def _reason_lines(operators: Sequence[CpuOperator]) -> list[str]:
-    """Explain why operators are on the CPU, one of each kind, in at most MOST_REASONS lines."""
-    alike: dict[tuple[str, str], list[str]] = {}
+    """Explain why operators are on the CPU, each reason once, in at most MOST_REASONS lines."""
+    alike: dict[str, list[CpuOperator]] = {}
     for operator in operators:
-        alike.setdefault((operator.code, operator.reason), []).append(operator.output)
-    lines = [
-        f"            {code} ({outputs[0]}{f' and {len(outputs) - 1} more' * (len(outputs) > 1)}): "
-        f"{reason}"
-        for (code, reason), outputs in alike.items()
-    ]
+        alike.setdefault(operator.reason, []).append(operator)
+    lines = [f"            {_operators_text(same)}: {reason}" for reason, same in alike.items()]
     left = len(lines) - MOST_REASONS
     if left > 1:
         lines[MOST_REASONS:] = [f"            and {counted(left, 'more reason')}, listed by --json"]
     return lines
+
+
+def _operators_text(operators: Sequence[CpuOperator]) -> str:
+    """Return "SOFTMAX (scores)" for one operator, "3 operators (2 x CONV_2D, ADD)" for several."""
+    if len(operators) == 1:
+        return f"{operators[0].code} ({operators[0].output})"
+    kinds = _fused_text([operator.code for operator in operators], ", ")
+    return f"{counted(len(operators), 'operator')} ({kinds})"
 
 
 def _choice_line(choice: Any) -> str:

@@ -156,7 +156,7 @@ def custom(net: NetworkBuilder, x: int) -> int:
             {
                 "DEQUANTIZE": "the NPU has no such operation",
                 "FLOOR": "the NPU has no such operation",
-                "QUANTIZE": "operation has tensor with unsupported DataType Float32",
+                "QUANTIZE": "the NPU does not compute in float32",
             },
         ),
         (wide_pool, {"AVERAGE_POOL_2D": "less than or equal to 8"}),

@@ -19,6 +19,8 @@ _WARNING = re.compile(
     re.MULTILINE,
 )
 _UNSUPPORTED = "Unsupported opType"
+_TYPE = re.compile(r"[Oo]peration has tensor with unsupported DataType (\w+) \(.*\)")
+"""Regor names the tensor, which would make as many reasons as there are operators."""
 
 _NPU_DTYPES = ("int8", "uint8", "int16", "int32")
 
@@ -63,7 +65,9 @@ def _printed_reasons(log: str) -> dict[tuple[str, str], str]:
     for match in _WARNING.finditer(log):
         reason = (match["reason"] or "").strip().rstrip(".")
         constraint = _one_line(match["constraint"])
-        if reason == _UNSUPPORTED:
+        if dtype := _TYPE.fullmatch(reason):
+            text = f"the NPU does not compute in {dtype[1].lower()}"
+        elif reason == _UNSUPPORTED:
             text = "the NPU has no such operation"
         elif reason and constraint:
             text = f"{_lower(reason)} (Vela requires: {constraint})"

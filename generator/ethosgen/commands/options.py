@@ -225,7 +225,8 @@ CACHE = click.option(
     is_flag=True,
     expose_value=False,
     callback=_turn_off_cache,
-    help="Convert .onnx and .pt2 files anew, and keep nothing of them in the user's cache.",
+    help="Convert .onnx and .pt2 files and try each operator at its ends anew, and keep nothing in "
+    "the user's cache.",
 )
 
 

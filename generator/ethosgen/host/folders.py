@@ -5,7 +5,7 @@ from typing import Any
 
 _NAME = "ethosgen"
 NO_CACHE = "ETHOSGEN_NO_CACHE"
-"""The variable that, if it has a value, keeps networks out of the cache."""
+"""The variable that, if it has a value, keeps networks and their trials out of the cache."""
 
 
 def cache_folder() -> Path:

@@ -86,7 +86,7 @@ def test_what_decoding_costs_is_told() -> None:
     told = dict(summary.decompressed)
     assert told["constants"] == 2 and told["bytes_after"] == 6 * 36 + 8 * 54
     assert 0 < told["bytes_before"] < told["bytes_after"]
-    assert f"instead of {told['bytes_before']} B" in "\n".join(plan_lines(summary))
+    assert f"instead of {told['bytes_before']} B" in "\n".join(plan_lines(summary, verbose=True))
 
 
 def file(encoded: tuple[bytes, ...], output: Spec) -> bytes:

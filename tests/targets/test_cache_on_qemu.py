@@ -140,5 +140,5 @@ def test_verify_fails_where_the_firmware_does_no_maintenance(
     arguments = ["verify", str(network), "--board", "corstone300", "--npu", "ethos-u55-128"]
     done = CliRunner().invoke(cli, arguments)
     assert done.exit_code == 1
-    assert done.stdout.rstrip().endswith("FAIL")
+    assert done.stdout.startswith("FAIL  ")
     assert "only the firmware differs" in done.stdout

@@ -8,6 +8,7 @@ import pytest
 from ethosgen.flow.planning import PlanSettings, make_plan
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.host.folders import NO_CACHE
+from ethosgen.oracle import Oracle
 from ethosgen.values.network import Network
 from ethosgen.values.plan import OffloadOptions, Plan
 from ethosgen.values.watch import Watch
@@ -42,8 +43,9 @@ def test_a_plan_is_known_until_anything_of_it_changes(folder: Path) -> None:
     assert driven.known_exact(*planned("ethos-u55-128")) == 3
     for other in (("ethos-u55-256",), ("ethos-u55-128", 0.2), ("ethos-u55-128", 0.1, 2)):
         assert driven.known_exact(*planned(*other)) is None
-    options = replace(plan.options, oracle="litert")
-    assert driven.known_exact(network, replace(plan, options=options)) is None
+    for oracle in ("litert", "tosa"):
+        options = replace(plan.options, oracle=oracle)
+        assert driven.known_exact(network, replace(plan, options=options)) is None
     assert len([*folder.iterdir()]) == 1
 
 
@@ -93,3 +95,10 @@ def test_only_a_trial_without_a_difference_is_kept(
         file.unlink()
     make_plan(network, settings, Watch())
     assert not [*folder.iterdir()]
+
+
+def test_no_oracle_is_asked_for_that_may_not_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(Oracle, "version", property(lambda self: asked.append(self.name) or "1"))
+    driven.known_exact(*planned("ethos-u55-128"))
+    assert asked == ["tflm", "litert"]

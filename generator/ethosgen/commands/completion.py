@@ -1,9 +1,14 @@
 """Shell completion: the known values of options, imported on first use."""
 
 from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from ethosgen.values.network import Network
 
 
 def boards(_context: click.Context, _option: click.Parameter, typed: str) -> list[CompletionItem]:
@@ -25,6 +30,41 @@ def targets(_context: click.Context, _option: click.Parameter, typed: str) -> li
     from ethosgen.targets import TARGETS
 
     return _items(TARGETS, typed)
+
+
+def operators(context: click.Context, _option: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Return the operators of the networks that were typed, behind those that stand already."""
+    done, comma, last = typed.rpartition(",")
+    codes = {op.code for network in _networks(context) for op in network.graph.operators}
+    return _items([f"{done}{comma}{code}" for code in sorted(codes)], f"{done}{comma}{last}")
+
+
+def inputs(context: click.Context, _option: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Return NAME= for each input of the networks that were typed."""
+    names = [f"{tensor.name}=" for network in _networks(context) for tensor in network.inputs]
+    return _items(names, typed)
+
+
+def ports(_context: click.Context, _option: click.Parameter, typed: str) -> list[CompletionItem]:
+    """Return the serial ports of this computer."""
+    from ethosgen.targets.serial_port import port_names
+
+    return _items(port_names(), typed)
+
+
+def _networks(context: click.Context) -> "list[Network]":
+    """Return the networks whose files stand in the command, as far as they can be read."""
+    from ethosgen import flow
+    from ethosgen.values.errors import EthosgenError
+    from ethosgen.values.watch import Watch
+
+    found = []
+    for path in context.args:
+        try:
+            found.append(flow.read(Path(path), None, Watch()))
+        except EthosgenError:
+            continue  # the command says what is wrong
+    return found
 
 
 def _items(names: Iterable[str], typed: str) -> list[CompletionItem]:

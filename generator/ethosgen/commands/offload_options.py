@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ethosgen.commands import completion
 from ethosgen.commands.choices import OpenChoice, ValueChoice
 from ethosgen.commands.sizes import SIZE
 from ethosgen.oracle import choices
@@ -177,6 +178,7 @@ ORACLE = click.option(
 CPU_OPS = click.option(
     "--cpu-ops",
     metavar="OP[,OP…]",
+    shell_complete=completion.operators,
     callback=lambda _context, _option, value: tuple(filter(None, (value or "").split(","))),
     help="Operators to keep on the CPU, by their TFLite names.",
 )

@@ -238,6 +238,7 @@ def with_reading(function: Callable[..., Any]) -> Callable[..., Any]:
         "shapes",
         metavar="NAME=SIZES",
         multiple=True,
+        shell_complete=completion.inputs,
         callback=_shapes,
         help="Shape of an input, if the file leaves sizes open, e.g. input=1,3,224,224. "
         "Repeatable.",
@@ -373,6 +374,7 @@ def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
         "ports",
         metavar="[NAME=]URL",
         multiple=True,
+        shell_complete=completion.ports,
         help="The board's serial port, or a pyserial URL. For an element of a pipeline: NAME= for "
         "its console, NAME.before= and NAME.behind= for its lines.",
     )

@@ -99,3 +99,10 @@ def _run_command(command: list[str]) -> None:
         raise TargetError(
             f"cannot reset the board: {error}{': ' if words else ''}{words}"
         ) from None
+
+
+def port_names() -> list[str]:
+    """Return the names of this computer's serial ports."""
+    from serial.tools.list_ports import comports
+
+    return sorted(port.device for port in comports())

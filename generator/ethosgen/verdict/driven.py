@@ -13,11 +13,12 @@ from pathlib import Path
 
 from ethosgen.backend import compiler_of
 from ethosgen.host.folders import NO_CACHE, cache_folder
-from ethosgen.oracle import ORACLES
+from ethosgen.oracle import DEFAULT, SECOND, own_oracle
 from ethosgen.plugins import packages
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
 
+_USUAL = (DEFAULT.name, SECOND.name)
 MOST_FILES = 4096
 """Limit on the number of kept plans; the ones that were not used for the longest time go first."""
 
@@ -49,8 +50,13 @@ def keep_exact(network: Network, plan: Plan, count: int) -> None:
 
 
 def _path(network: Network, plan: Plan) -> Path | None:
-    """Return the file of a plan; None without a cache, and for accelerators of the user's own."""
+    """Return the file of a plan; None without a cache, and for what no digest covers.
+
+    These are users' accelerators, and oracles of a format's own, which may not be installed.
+    """
     if os.environ.get(NO_CACHE) or plan.accelerator is None or plan.wrapped:
+        return None
+    if own_oracle(network) is not None or plan.options.oracle not in (None, *_USUAL):
         return None
     return cache_folder() / "driven" / _key(network, plan)
 
@@ -67,7 +73,7 @@ def _key(network: Network, plan: Plan) -> str:
         plan.options,
         plan.extension,
         partitions,
-        [(name, oracle.version) for name, oracle in ORACLES.items()],
+        [(oracle.name, oracle.version) for oracle in (DEFAULT, SECOND)],
         _numpy(),
         _own_sources(),
     )

@@ -10,6 +10,7 @@ import onnxruntime
 import pytest
 from onnx import numpy_helper
 
+from ethosgen import flow
 from ethosgen.studies.quantization import quantize
 from ethosgen.values.errors import InputError
 from ethosgen.values.quantization import QuantizationReport, QuantizationRequest
@@ -183,4 +184,49 @@ def test_a_quantized_network_is_refused(tmp_path: Path) -> None:
     quantized = (tmp_path / "made.onnx").rename(tmp_path / "again.onnx")
     with pytest.raises(InputError, match="quantized already"):
         run(quantized, tmp_path)
+    assert not (tmp_path / "made.onnx").exists()
+
+
+@pytest.mark.parametrize("activations", ["int8", "int16"])
+def test_inputs_and_outputs_can_be_integers(tmp_path: Path, activations: str) -> None:
+    floats = small_onnx(tmp_path / "float.onnx")
+    _, usual = run(floats, tmp_path, activations=activations)
+    wanted = outputs(tmp_path / "made.onnx", images())
+    stored, makers = constants(usual), sources(usual)
+    first = next(node for node in usual.graph.node if node.input[0] == "image")
+    last = makers["scores"]
+    (scale, zero), (out_scale, out_zero) = (
+        (stored[node.input[1]], stored[node.input[2]].astype(np.float32)) for node in (first, last)
+    )
+
+    report, made = run(floats, tmp_path, activations=activations, io="int8", force=True)
+    assert report.integer_ends == ["image", "scores"] == report.as_json()["integer_ends"]
+    kind = onnx.TensorProto.INT8 if activations == "int8" else onnx.TensorProto.INT16
+    ports = [*made.graph.input, *made.graph.output]
+    assert [(p.name, p.type.tensor_type.elem_type) for p in ports] == [
+        ("image", kind),
+        ("scores", kind),
+    ]
+    limits = np.iinfo(activations)
+    given = np.clip(np.rint(images() / scale) + zero, limits.min, limits.max).astype(activations)
+    answers = outputs(tmp_path / "made.onnx", given)
+    np.testing.assert_array_equal((answers.astype(np.float32) - out_zero) * out_scale, wanted)
+    network = flow.read(tmp_path / "made.onnx", None, Watch())
+    assert [t.dtype for t in (*network.inputs, *network.outputs)] == [activations] * 2
+    assert not {"QUANTIZE", "DEQUANTIZE"} & {op.code for op in network.graph.operators}
+
+
+def test_ends_that_the_quantizer_does_not_make_are_refused(tmp_path: Path) -> None:
+    floats = small_onnx(tmp_path / "float.onnx")
+    (tmp_path / "x.tflite").write_bytes(b"")
+    for name, io in (("x.tflite", "float"), ("x.pt2", "int8")):
+        request = QuantizationRequest(
+            tmp_path / name, tmp_path / "data.npz", tmp_path / f"made_{name}", io=io
+        )
+        with pytest.raises(InputError, match=rf"--io {io} is not for"):
+            quantize(request, Watch())
+    with pytest.raises(InputError, match="--io int8 has no effect on"):
+        report, _ = run(floats, tmp_path)
+        (tmp_path / "made.onnx").unlink()
+        run(floats, tmp_path, io="int8", keep=tuple(layer.name for layer in report.layers))
     assert not (tmp_path / "made.onnx").exists()

@@ -52,6 +52,18 @@ def test_a_channels_first_input_costs_its_transpose() -> None:
     assert codes([layer(0, "TRANSPOSE", 0.01), *EVEN[1:]], channels_first=("image",)) == []
 
 
+def test_conversions_at_float_ends_are_named() -> None:
+    layers = [
+        layer(0, "QUANTIZE", 0.1, "cpu", reason="floats"),
+        *(layer(i, "CONV_2D", 0.2) for i in (1, 2, 3)),
+        layer(4, "DEQUANTIZE", 0.05, "cpu", reason="floats"),
+    ]
+    found = {piece.code: piece for piece in advise(layers, FACTS)}
+    assert found["float-ends"].share == pytest.approx(0.15)
+    inner = [layers[1], layer(2, "QUANTIZE", 0.5), *layers[3:4]]
+    assert "float-ends" not in codes(inner)
+
+
 def test_a_float_network_is_to_be_quantized_and_not_told_what_its_cpu_does() -> None:
     layers = [layer(0, "CONV_2D", 0.4, "cpu", reason="it computes floats"), *EVEN[1:]]
     assert codes(layers, quantize_with="ethosgen quantize net.tflite") == ["float"]

@@ -91,6 +91,10 @@ _ADVICE = {
         "a TRANSPOSE to channels-last follows an input",
         "--input-layout nhwc, and pass the input with the channels last",
     ),
+    "float-ends": (
+        "inputs or outputs are floats, and the network converts them in each inference",
+        "ethosgen quantize --io int8, and pass quantized values (ethosgen_quantize_s8)",
+    ),
     "float": ("the network computes in float32", "ethosgen quantize"),
     "off-npu": (
         "operators run on the CPU beside an NPU and take much of the time",

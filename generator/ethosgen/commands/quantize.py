@@ -15,7 +15,7 @@ from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.options import JSON
 from ethosgen.commands.progress import Progress
 from ethosgen.values.grammar import counted
-from ethosgen.values.quantization import QuantizationReport, QuantizationRequest
+from ethosgen.values.quantization import FLOAT, INTEGER, QuantizationReport, QuantizationRequest
 
 _LONGEST_NAME = 40
 
@@ -59,6 +59,13 @@ _LONGEST_NAME = 40
     metavar="DATA",
     help="Samples for --labels, in the same form as --data [default: --data].",
 )
+@click.option(
+    "--io",
+    type=ValueChoice([FLOAT, INTEGER]),
+    help="Type of inputs and outputs; int8 (int16 with --activations int16) saves a conversion in "
+    "each inference, and the application passes quantized values [default: int8 for .tflite, float "
+    "for .onnx and .pt2].",
+)
 @click.option("--force", is_flag=True, help="Replace NETWORK if it exists.")
 @JSON
 def quantize(
@@ -69,6 +76,7 @@ def quantize(
     keep: tuple[str, ...],
     labels: Path | None,
     test_data: Path | None,
+    io: str | None,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -83,7 +91,9 @@ def quantize(
     """
     from ethosgen.studies.quantization import quantize
 
-    asked = QuantizationRequest(network, data, output, activations, keep, test_data, labels, force)
+    asked = QuantizationRequest(
+        network, data, output, activations, keep, test_data, labels, force, io
+    )
     with Progress() as progress:
         report = quantize(asked, progress.watch())
     if as_json:
@@ -118,6 +128,8 @@ def report_lines(report: QuantizationReport) -> Iterator[str]:
             f"  accuracy  {of.before:.1%} before, {of.after:.1%} after "
             f"({of.right_before} and {of.right_after} of {counted(of.samples, 'sample')})"
         )
+    if report.integer_ends:
+        yield f"  ends      {report.activations}: {', '.join(report.integer_ends)}"
     yield f"  size      {report.bytes_before:,} B before, {report.bytes_after:,} B after"
     for number, advice in enumerate(report.advice):
         yield (

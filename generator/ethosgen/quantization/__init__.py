@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ethosgen.quantization.scripts import Quantizer
 from ethosgen.values.errors import InputError
+from ethosgen.values.quantization import FLOAT, INTEGER
 
 _HERE = Path(__file__).parent
 
@@ -27,7 +28,13 @@ def _checks_pt2(path: Path, folder: Path) -> object:
 
 QUANTIZERS: list[Quantizer] = [
     Quantizer(
-        "ONNX", ".onnx", "onnxruntime", _HERE / "onnx.py", ("onnx", "onnxruntime"), extra="onnx"
+        "ONNX",
+        ".onnx",
+        "onnxruntime",
+        _HERE / "onnx.py",
+        ("onnx", "onnxruntime"),
+        extra="onnx",
+        ends=(FLOAT, INTEGER),
     ),
     Quantizer(
         "TensorFlow Lite",
@@ -37,6 +44,7 @@ QUANTIZERS: list[Quantizer] = [
         ("litert_quantizer",),
         extra="quantize",
         checks=_checks_tflite,
+        ends=(INTEGER,),
     ),
     Quantizer("PyTorch", ".pt2", "torchao", _HERE / "torch.py", extra="torch", checks=_checks_pt2),
 ]

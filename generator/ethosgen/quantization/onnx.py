@@ -90,6 +90,46 @@ def quantize(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     return {}, {}
 
 
+def integer_ends(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
+    """Remove QuantizeLinear behind the inputs, and DequantizeLinear before the outputs.
+
+    Inputs and outputs keep their names. Return those that changed.
+    """
+    path = folder / request["output"]
+    model = onnx.load(path)
+    graph, readers = model.graph, _readers(model.graph)
+    kinds = {tensor.name: tensor.data_type for tensor in graph.initializer}
+    makers = {name: node for node in graph.node for name in node.output}
+    changed = []
+    for port in graph.input:
+        reading = readers.get(port.name, [])
+        if [node.op_type for node in reading] == ["QuantizeLinear"]:
+            (node,) = reading
+            _rename(readers.get(node.output[0], []), node.output[0], port.name)
+            changed.append((port, node))
+    for port in graph.output:
+        node = makers.get(port.name)
+        if node is not None and node.op_type == "DequantizeLinear" and not readers.get(port.name):
+            maker = makers[node.input[0]]
+            others = [other for other in readers[node.input[0]] if other is not node]
+            _rename(others, node.input[0], port.name)
+            maker.output[[*maker.output].index(node.input[0])] = port.name
+            changed.append((port, node))
+    for port, node in changed:
+        port.type.tensor_type.elem_type = kinds[node.input[2]]
+        graph.node.remove(node)
+    onnx.save(model, path)
+    return {"ends": [port.name for port, _ in changed]}, {}
+
+
+def _rename(readers: Sequence[Any], old: str, new: str) -> None:
+    """Give a tensor another name where nodes read it."""
+    for reader in readers:
+        for place, name in enumerate(reader.input):
+            if name == old:
+                reader.input[place] = new
+
+
 def measure(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     """Return each layer of the quantized network with its signal and noise, summed over samples."""
     energies = _energies(folder, request["output"], arrays)

@@ -11,6 +11,8 @@ by input ([n, *shape], in the input's dtype), and a folder for files that later 
 - measure(activations, output): "outputs", their energies, which are [signal, noise], summed over
   all samples and elements; and "layers", each with its name, operator, dtype, energy, those of its
   inputs, and the layers that read its result
+- integer_ends(output), if the quantizer leaves inputs and outputs in float but can do otherwise:
+  make those of the written network integers; return the names of the changed "ends"
 - explore(trials): the outputs' energies for each trial, which is {"activations", "keep"}
 - answers(output): "largest", the index of the largest output of each sample
 """
@@ -28,6 +30,7 @@ from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.host.extras import EXTRAS
 from ethosgen.host.script import run_script
 from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.quantization import FLOAT
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 Answer = tuple[dict[str, Any], dict[str, np.ndarray[Any, Any]]]
@@ -45,6 +48,7 @@ LONGEST_WORDS = 400
 class Quantizer:
     """Quantizes one format: its title, the suffix of its files, who does it, and how to get that.
 
+    `ends` are the types that inputs and outputs can have, the usual one first.
     A quantizer without `packages` has an environment of its own, whose name is `extra`. `checks`
     refuses a damaged file before a library that trusts it reads it; it may put a checked copy into
     the folder that the script's functions share.
@@ -57,6 +61,7 @@ class Quantizer:
     packages: tuple[str, ...] = ()
     extra: str = ""
     checks: Callable[[Path, Path], object] = lambda path, folder: path
+    ends: tuple[str, ...] = (FLOAT,)
 
     def require(self) -> None:
         """Raise ToolError if the packages or the environment are missing."""

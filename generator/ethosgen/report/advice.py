@@ -19,6 +19,8 @@ FEW = 4
 NEARLY_FULL = 0.8
 """The part of a memory from which on it is named."""
 TIME = "time"
+_CONVERSIONS = ("QUANTIZE", "DEQUANTIZE")
+"""Operators with advice of their own."""
 ASKED = "you asked for it"
 """How a reason begins that is the user's own."""
 
@@ -46,6 +48,7 @@ def advise(layers: Sequence[ReportLayer], facts: AdviceFacts) -> tuple[Improveme
     """Return advice with an estimated gain, the largest first."""
     found = (
         *_layout(layers, facts),
+        *_float_ends(layers, facts),
         *_floats(facts),
         *_left_on_cpu(layers, facts),
         *_faster_on_cpu(layers, facts),
@@ -71,6 +74,22 @@ def _layout(layers: Sequence[ReportLayer], facts: AdviceFacts) -> Iterator[Impro
     )
 
 
+def _float_ends(layers: Sequence[ReportLayer], facts: AdviceFacts) -> Iterator[Improvement]:
+    """Name the conversions of float inputs and outputs of a quantized network."""
+    read = {i for layer in layers for i in layer.inputs}
+    first = [layer for layer in layers if layer.code == "QUANTIZE" and not layer.inputs]
+    last = [x for x in layers if x.code == "DEQUANTIZE" and x.operator not in read]
+    share = sum(layer.share or 0 for layer in (*first, *last))
+    if share and not facts.quantize_with:
+        yield Improvement(
+            "float-ends",
+            "pass quantized values instead of floats, quantized by: ethosgen quantize --io int8; "
+            f"the conversions take {percent(share)} of the time",
+            share,
+            TIME,
+        )
+
+
 def _floats(facts: AdviceFacts) -> Iterator[Improvement]:
     """Advise to quantize a network whose weights take four bytes each."""
     if facts.quantize_with:
@@ -89,7 +108,8 @@ def _left_on_cpu(layers: Sequence[ReportLayer], facts: AdviceFacts) -> Iterator[
         return
     reasons: dict[str, list[ReportLayer]] = {}
     for layer in layers:
-        if layer.on == CPU and layer.share and not layer.reason.startswith(ASKED):
+        is_known = layer.reason.startswith(ASKED) or layer.code in _CONVERSIONS
+        if layer.on == CPU and layer.share and not is_known:
             reasons.setdefault(layer.reason, []).append(layer)
     for reason, members in reasons.items():
         share = sum(layer.share or 0 for layer in members)

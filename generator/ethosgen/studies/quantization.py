@@ -18,7 +18,12 @@ from ethosgen.samples.files import load_array, load_samples
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.grammar import counted, nearest
 from ethosgen.values.network import Tensor
-from ethosgen.values.quantization import Accuracy, QuantizationReport, QuantizationRequest
+from ethosgen.values.quantization import (
+    INTEGER,
+    Accuracy,
+    QuantizationReport,
+    QuantizationRequest,
+)
 from ethosgen.values.watch import Watch
 
 MOST_MEASURED = 16
@@ -71,6 +76,7 @@ class _QuantizationRun:
             self.quantize(inputs, samples)
         some = _stacked(_spread(samples, MOST_MEASURED))
         layers, ratio, accuracy = self.measure(some, labelled)
+        ends = self.integer_ends()
         return QuantizationReport(
             network=asked.network,
             output=asked.output,
@@ -85,6 +91,7 @@ class _QuantizationRun:
             advice=self.advice(layers, ratio, accuracy, some),
             bytes_before=asked.network.stat().st_size,
             bytes_after=self.result.stat().st_size,
+            integer_ends=ends,
         )
 
     def ask(self, *steps: Step) -> list[Answer]:
@@ -135,6 +142,19 @@ class _QuantizationRun:
         right = [int(np.sum(arrays["largest"] == labels)) for _, arrays in answers]
         return layers, ratio, Accuracy(len(labels), *right)
 
+    def integer_ends(self) -> list[str]:
+        """Make inputs and outputs integers if the user asks for it; return their names."""
+        if self.asked.io in (None, self.quantizer.ends[0]):
+            return []
+        ((answer, _),) = self.ask(("integer_ends", {}, {}))
+        ends: list[str] = answer["ends"]
+        if not ends:
+            raise InputError(
+                f"--io {INTEGER} has no effect on '{self.asked.network}': its first and last "
+                "layers stay in float; leave it out"
+            )
+        return ends
+
     def labelled(self, inputs: Sequence[Tensor], samples: Samples) -> tuple[Samples, Any] | None:
         """Return the samples with labels, None if there are none."""
         asked = self.asked
@@ -168,6 +188,11 @@ class _QuantizationRun:
 
 def _checked_output(asked: QuantizationRequest, quantizer: Quantizer) -> Path:
     output = asked.output
+    if asked.io is not None and asked.io not in quantizer.ends:
+        raise InputError(
+            f"--io {asked.io} is not for {quantizer.suffix}: {quantizer.tool} writes "
+            f"{quantizer.ends[0]} inputs and outputs; leave it out"
+        )
     if output.suffix.lower() != quantizer.suffix:
         raise InputError(f"'{output}' must end in {quantizer.suffix}, as the float network does")
     if output.exists() and asked.network.exists() and output.samefile(asked.network):

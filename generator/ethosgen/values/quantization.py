@@ -49,13 +49,19 @@ def is_float(network: Network) -> bool:
     )
 
 
+FLOAT, INTEGER = "float", "int8"
+"""Types of a quantized network's inputs and outputs."""
+
+
 @dataclass(frozen=True)
 class QuantizationRequest:
     """A float network, its calibration data, and where the quantized network goes.
 
     `activations` is int8 or int16; weights are always int8, with a scale for each output channel.
     `keep` names layers that stay in float. `labels` are the classes of the samples in `test_data`,
-    or of the calibration data without any. An existing `output` is replaced only with `force`.
+    or of the calibration data without any. An existing `output` is replaced only with `force`. `io`
+    is FLOAT, or INTEGER for inputs and outputs of the activations' type; None for the quantizer's
+    usual one.
     """
 
     network: Path
@@ -66,6 +72,7 @@ class QuantizationRequest:
     test_data: Path | None = None
     labels: Path | None = None
     force: bool = False
+    io: str | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +115,8 @@ class QuantizationReport:
     advice: Sequence[Any]
     bytes_before: int
     bytes_after: int
+    integer_ends: Sequence[str] = ()
+    """The inputs and outputs that are integers, if that was asked for."""
 
     @property
     def kept_in_vain(self) -> list[Any]:
@@ -140,4 +149,5 @@ class QuantizationReport:
             "advice": [advice.as_json() for advice in self.advice],
             "bytes_before": self.bytes_before,
             "bytes_after": self.bytes_after,
+            "integer_ends": list(self.integer_ends),
         }

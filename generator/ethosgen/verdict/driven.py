@@ -8,7 +8,6 @@ import contextlib
 import hashlib
 import os
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ethosgen.backend import compiler_of
@@ -88,10 +87,9 @@ def _key(network: Network, plan: Plan) -> str:
 
 
 def _numpy() -> str:
-    try:
-        return version("numpy")
-    except PackageNotFoundError:
-        return ""
+    from importlib.metadata import version  # it imports email's packages
+
+    return version("numpy")
 
 
 @cache

@@ -38,7 +38,7 @@ from ethosgen.commands.simulate import simulate
 from ethosgen.commands.verify import verify
 from ethosgen.commands.watch import watch
 from ethosgen.commands.weights import weights
-from ethosgen.commands.workspace import defaults_for
+from ethosgen.commands.workspace import defaults_for, missing_text
 from ethosgen.host.file_errors import explain_storage
 from ethosgen.host.termination import Terminated, end_in_order
 from ethosgen.values.errors import BUG_CODE, BUG_STATUS, EthosgenError, InputError
@@ -84,6 +84,8 @@ def main() -> None:
             sys.exit(status)
     except EthosgenError as error:
         _fail(str(error), error.exit_status, error.code)
+    except click.MissingParameter as error:
+        _fail(missing_text(error), InputError.exit_status, InputError.code)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)

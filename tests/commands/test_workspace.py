@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 
 from ethosgen.cli import cli
 from ethosgen.values.errors import InputError
+from tests.support.command_line import ethosgen
 from tests.support.needs import needs_qemu
 from tests.support.small_models import image_net
 
@@ -165,3 +166,14 @@ def test_watch_runs_again_after_a_change_and_only_then(folder: Path) -> None:
 def test_watch_with_nothing_to_watch_says_so(folder: Path) -> None:
     with pytest.raises(InputError, match="there is nothing to watch"):
         run("watch")
+
+
+def test_a_missing_network_is_one_sentence_with_both_ways(folder: Path) -> None:
+    for command, says in (
+        ("verify", "ethosgen verify needs a network: ethosgen verify MODEL; or write"),
+        ("build", "ethosgen build needs a folder: ethosgen build DIRECTORY; or write"),
+        ("quantize x.onnx", "ethosgen quantize needs --data; its help: ethosgen quantize --help"),
+    ):
+        done = ethosgen(*command.split())
+        assert done.returncode == 2 and done.stderr.startswith(f"ethosgen: {says}")
+        assert done.stderr.count("\n") == 1

@@ -50,6 +50,20 @@ def defaults_for(
     return given | _by_parameter(command, named, place)
 
 
+def missing_text(error: click.MissingParameter) -> str:
+    """Return a sentence about what a command lacks, and the ways to give it."""
+    command = error.ctx.command_path if error.ctx else "ethosgen"
+    parameter = error.param
+    if parameter is None or parameter.name not in _ARGUMENTS:
+        option = max(parameter.opts, key=len) if parameter and parameter.opts else "an argument"
+        return f"{command} needs {option}; its help: {command} --help"
+    what = "DIRECTORY" if parameter.name == "directory" else "MODEL"
+    return (
+        f"{command} needs a {'folder' if what == 'DIRECTORY' else 'network'}: {command} {what}; or "
+        "write an ethosgen.toml with: ethosgen init MODEL"
+    )
+
+
 def _has_argument(command: click.Command, words: list[str]) -> bool:
     """Return whether words name a network or folder; what is wrong in them is said later."""
     if not any(parameter.name in _ARGUMENTS for parameter in command.params):

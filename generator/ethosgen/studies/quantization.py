@@ -190,8 +190,8 @@ def _checked_output(asked: QuantizationRequest, quantizer: Quantizer) -> Path:
     output = asked.output
     if asked.io is not None and asked.io not in quantizer.ends:
         raise InputError(
-            f"--io {asked.io} is not for {quantizer.suffix}: {quantizer.tool} writes "
-            f"{quantizer.ends[0]} inputs and outputs; leave it out"
+            f"--io {asked.io} is not for {quantizer.suffix}: with {quantizer.tool} the type of "
+            f"inputs and outputs is {quantizer.ends[0]}; leave it out"
         )
     if output.suffix.lower() != quantizer.suffix:
         raise InputError(f"'{output}' must end in {quantizer.suffix}, as the float network does")

@@ -38,14 +38,14 @@ def planned(npu: str, scale: float = 0.1, seed: int = 1) -> tuple[Network, Plan]
 
 def test_a_plan_is_known_until_anything_of_it_changes(folder: Path) -> None:
     network, plan = planned("ethos-u55-128")
-    assert driven.known_exact(network, plan) is None
-    driven.keep_exact(network, plan, 3)
-    assert driven.known_exact(*planned("ethos-u55-128")) == 3
+    assert driven.remembered(network, plan).count is None
+    driven.remembered(network, plan).keep(3)
+    assert driven.remembered(*planned("ethos-u55-128")).count == 3
     for other in (("ethos-u55-256",), ("ethos-u55-128", 0.2), ("ethos-u55-128", 0.1, 2)):
-        assert driven.known_exact(*planned(*other)) is None
+        assert driven.remembered(*planned(*other)).count is None
     for oracle in ("litert", "tosa"):
         options = replace(plan.options, oracle=oracle)
-        assert driven.known_exact(network, replace(plan, options=options)) is None
+        assert driven.remembered(network, replace(plan, options=options)).count is None
     assert len([*folder.iterdir()]) == 1
 
 
@@ -53,20 +53,20 @@ def test_a_damaged_file_and_a_turned_off_cache_are_as_none(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     network, plan = planned("ethos-u55-128")
-    driven.keep_exact(network, plan, 1)
+    driven.remembered(network, plan).keep(1)
     (file,) = folder.iterdir()
     file.write_text("x")
-    assert driven.known_exact(network, plan) is None
-    driven.keep_exact(network, plan, 1)
+    assert driven.remembered(network, plan).count is None
+    driven.remembered(network, plan).keep(1)
     monkeypatch.setenv(NO_CACHE, "1")
-    assert driven.known_exact(network, plan) is None
+    assert driven.remembered(network, plan).count is None
 
 
 def test_the_number_of_files_is_limited(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driven, "MOST_FILES", 2)
     network, plan = planned("ethos-u55-128")
     for count in range(4):
-        driven.keep_exact(network, replace(plan, memory_mode=f"mode {count}"), count)
+        driven.remembered(network, replace(plan, memory_mode=f"mode {count}")).keep(count)
     assert len([*folder.iterdir()]) == 2
 
 
@@ -100,5 +100,5 @@ def test_only_a_trial_without_a_difference_is_kept(
 def test_no_oracle_is_asked_for_that_may_not_be_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr(Oracle, "version", property(lambda self: asked.append(self.name) or "1"))
-    driven.known_exact(*planned("ethos-u55-128"))
+    driven.remembered(*planned("ethos-u55-128"))
     assert asked == ["tflm", "litert"]

@@ -4,15 +4,12 @@ A file of the cache has the graph that a front end made, without anything pickle
 digest of all that decides the graph.
 """
 
-import contextlib
 import hashlib
 import io
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ import numpy as np
 
 from ethosgen.frontend.transfer import pack, unpack
 from ethosgen.host.folders import NO_CACHE, cache_folder
+from ethosgen.host.kept_files import keep_file, modules_digest
 from ethosgen.values.network import Network
 from ethosgen.values.source import Source
 
@@ -43,8 +41,7 @@ def converted(
     if known is not None:
         return known
     network = read(source)
-    with contextlib.suppress(OSError):  # a full disk, or a folder of someone else
-        _keep(network, path)
+    _keep(network, path)
     return network
 
 
@@ -55,15 +52,10 @@ def _key(source: Source, versions: str) -> str:
     return digest.hexdigest()
 
 
-@cache
 def _own_sources() -> str:
-    """Return the digest of the modules that decide; the version does not change with each edit."""
-    digest = hashlib.sha256()
+    """Return the digest of the modules that decide."""
     package = Path(__file__).parents[1]
-    for room in (package / "frontend", package / "values"):
-        for path in sorted(room.rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return modules_digest(package / "frontend", package / "values")
 
 
 def _kept(path: Path, source: Source) -> Network | None:
@@ -97,23 +89,4 @@ def _keep(network: Network, path: Path) -> None:
     data = written.getvalue()
     if len(data) > MOST_BYTES:
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        new = Path(folder) / path.name
-        new.write_bytes(data)
-        new.replace(path)
-    _trim(path.parent)
-
-
-def _trim(folder: Path) -> None:
-    """Remove the files that were not used for the longest time, until the others fit."""
-    files = []
-    for path in folder.glob("*.npz"):
-        with contextlib.suppress(OSError):  # another process may remove it
-            status = path.stat()
-            files.append((status.st_mtime_ns, status.st_size, path))
-    left = MOST_BYTES
-    for _, size, path in sorted(files, reverse=True):
-        left -= size
-        if left < 0:
-            path.unlink(missing_ok=True)
+    keep_file(path, data, MOST_BYTES)

@@ -4,14 +4,14 @@ The trial takes most of the time of `project` for a large network. It is kept in
 by a digest of all that decides it. A plan with an operator that differs is never kept.
 """
 
-import contextlib
 import hashlib
 import os
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 
 from ethosgen.backend import compiler_of
 from ethosgen.host.folders import NO_CACHE, cache_folder
+from ethosgen.host.kept_files import keep_file, modules_digest
 from ethosgen.oracle import DEFAULT, SECOND, own_oracle
 from ethosgen.plugins import packages
 from ethosgen.values.network import Network
@@ -22,42 +22,40 @@ MOST_FILES = 4096
 """Limit on the number of kept plans; the ones that were not used for the longest time go first."""
 
 
-def known_exact(network: Network, plan: Plan) -> int | None:
-    """Return the number of operators that were tried for a plan, None if nobody knows."""
-    path = _path(network, plan)
-    if path is None:
-        return None
-    try:
-        count = int(path.read_text())
-        path.touch()
-    except (OSError, ValueError):
-        return None
-    return count
+@dataclass(frozen=True)
+class RememberedTrial:
+    """What is known of a plan's trial; `path` is its file, None without one."""
+
+    path: Path | None
+
+    @property
+    def count(self) -> int | None:
+        """The number of operators that were tried and found exact, None if nobody knows."""
+        if self.path is None:
+            return None
+        try:
+            count = int(self.path.read_text())
+            self.path.touch()
+        except (OSError, ValueError):
+            return None
+        return count
+
+    def keep(self, count: int) -> None:
+        """Remember that so many operators were tried, and none differed."""
+        if self.path is not None:
+            keep_file(self.path, str(count).encode(), MOST_FILES, by_size=False)
 
 
-def keep_exact(network: Network, plan: Plan, count: int) -> None:
-    """Remember that so many operators of a plan were tried, and none differed."""
-    path = _path(network, plan)
-    if path is None:
-        return
-    with contextlib.suppress(OSError):  # a full disk, or a folder of someone else
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(f".{os.getpid()}")
-        new.write_text(str(count))
-        new.replace(path)
-        _trim(path.parent)
+def remembered(network: Network, plan: Plan) -> RememberedTrial:
+    """Return the trial of a plan.
 
-
-def _path(network: Network, plan: Plan) -> Path | None:
-    """Return the file of a plan; None without a cache, and for what no digest covers.
-
-    These are users' accelerators, and oracles of a format's own, which may not be installed.
+    It has no file without a cache, and for what no digest covers: users' accelerators, and oracles
+    of a format's own, which may not be installed.
     """
-    if os.environ.get(NO_CACHE) or plan.accelerator is None or plan.wrapped:
-        return None
-    if own_oracle(network) is not None or plan.options.oracle not in (None, *_USUAL):
-        return None
-    return cache_folder() / "driven" / _key(network, plan)
+    is_covered = plan.accelerator is not None and not plan.wrapped and own_oracle(network) is None
+    if os.environ.get(NO_CACHE) or not is_covered or plan.options.oracle not in (None, *_USUAL):
+        return RememberedTrial(None)
+    return RememberedTrial(cache_folder() / "driven" / _key(network, plan))
 
 
 def _key(network: Network, plan: Plan) -> str:
@@ -74,7 +72,7 @@ def _key(network: Network, plan: Plan) -> str:
         partitions,
         [(oracle.name, oracle.version) for oracle in (DEFAULT, SECOND)],
         _numpy(),
-        _own_sources(),
+        modules_digest(packages()[0]),
     )
     total = hashlib.sha256(repr(facts).encode())
     for graph in network.graphs:
@@ -90,21 +88,3 @@ def _numpy() -> str:
     from importlib.metadata import version  # it imports email's packages
 
     return version("numpy")
-
-
-@cache
-def _own_sources() -> str:
-    """Return the digest of ethosgen's modules; the version does not change with each edit."""
-    total = hashlib.sha256()
-    for path in sorted(packages()[0].rglob("*.py")):
-        total.update(path.read_bytes())
-    return total.hexdigest()
-
-
-def _trim(folder: Path) -> None:
-    files = []
-    for path in folder.iterdir():
-        with contextlib.suppress(OSError):  # another process may remove it
-            files.append((path.stat().st_mtime_ns, path))
-    for _, path in sorted(files, reverse=True)[MOST_FILES:]:
-        path.unlink(missing_ok=True)

@@ -19,7 +19,7 @@ from ethosgen.values.plan import Check, OffloadOptions, Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.accesses import access_fault
 from ethosgen.verdict.cases import keep_case
-from ethosgen.verdict.driven import keep_exact, known_exact
+from ethosgen.verdict.driven import remembered
 from ethosgen.verdict.ends import differing_at_ends
 from ethosgen.verdict.execution import simulate_samples
 from ethosgen.verdict.planner import Planner
@@ -75,8 +75,8 @@ class Mending:
 
     def drive_to_ends(self, plan: Plan) -> Driven:
         """Run each operator of a plan alone, at the ends of its inputs, unless that is known."""
-        known = known_exact(self._network, plan)
-        if known is not None:
+        trial = remembered(self._network, plan)
+        if (known := trial.count) is not None:
             return Driven(known)
 
         def plan_alone(part: Network) -> Plan:
@@ -86,7 +86,7 @@ class Mending:
             self._network, plan, plan_alone, self._options.oracle, MOST_WORK
         )
         if count and not differing:
-            keep_exact(self._network, plan, count)
+            trial.keep(count)
         return Driven(count, differing, self._stored(differing, plan_alone))
 
     def kept_at_ends(

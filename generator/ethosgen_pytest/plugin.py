@@ -37,23 +37,15 @@ def ethosgen_verify() -> Verify:
         run = api.verify(*networks, **options)
         exceeded = [one for one in limits(budget, run.report, None) if not one.passed]
         if not run.passed:
-            findings = [f"{title}: {text}" for title, text in _findings(run.report)]
-            pytest.fail("\n".join([_headline(run.report), *findings]), pytrace=False)
+            findings = [
+                f"{title}: {text}"
+                for network in run.report.networks
+                for title, text in network.findings.items()
+            ]
+            pytest.fail("\n".join([*run.report.headline.lines(), *findings]), pytrace=False)
         if exceeded:
             told = [f"budget of {one.name}: {one.text()}" for one in exceeded]
-            pytest.fail("\n".join([_headline(run.report), *told]), pytrace=False)
+            pytest.fail("\n".join([*run.report.headline.lines(), *told]), pytrace=False)
         return run
 
     return verify
-
-
-def _headline(report: Any) -> str:
-    headline = report.headline
-    rows = [f"  {title:<9} {text}" for title, text in headline.rows()]
-    return "\n".join([f"{headline.verdict}  {headline.subject}", *rows])
-
-
-def _findings(report: Any) -> list[tuple[str, str]]:
-    """Return what is known about a failure, of each network."""
-    networks = getattr(report, "reports", (report,))
-    return [finding for network in networks for finding in network.findings.items()]

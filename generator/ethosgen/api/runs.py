@@ -48,8 +48,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Return the verdict for a notebook, of each network."""
-        reports = getattr(self.report, "reports", (self.report,))
-        return "".join(report.headline.html() for report in reports)
+        return "".join(report.headline.html() for report in self.report.networks)
 
 
 def simulate(

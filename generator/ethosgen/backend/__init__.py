@@ -132,7 +132,7 @@ def find_accelerator(name: str) -> Accelerator:
 
 
 def explanations() -> list[Explanation]:
-    """Return what the errata of all backends mean; a plug-in's backend may explain none."""
+    """Return the explanations of all backends' errata; a plug-in's backend may have none."""
     known = [getattr(backend, "explanations", None) for backend in backends()]
     return [explanation for explain in known if explain for explanation in explain()]
 

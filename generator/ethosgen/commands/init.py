@@ -9,33 +9,24 @@ from ethosgen.commands import completion
 from ethosgen.commands.choices import path_option
 from ethosgen.commands.endings import suggest_next
 from ethosgen.commands.help import GroupedCommand
+from ethosgen.commands.options import CI_ETHOSGEN, NPU, WITH_CI
 from ethosgen.values.errors import InputError, cannot_write
 
 
 @click.command(
     cls=GroupedCommand, short_help="Write ethosgen.toml: networks, board, budgets of a folder"
 )
-@click.argument("networks", metavar="MODEL...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("networks", metavar="[MODEL]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--board",
     shell_complete=completion.boards,
     metavar="BOARD",
     help="The board, e.g. corstone300.",
 )
-@click.option(
-    "--npu",
-    shell_complete=completion.npus,
-    metavar="NPU",
-    help="The NPU, or none for the CPU alone [default: the board's].",
-)
+@NPU
 @path_option("--data", metavar="DATA", help="Labelled data for ethosgen accuracy and check.")
-@click.option("--with-ci", is_flag=True, help="Also write a GitHub workflow that runs check.")
-@click.option(
-    "--ci-ethosgen",
-    metavar="WHEEL|ADDRESS",
-    help="What the workflow installs: the path of a wheel, or git+https://... [default: a wheel "
-    "of this ethosgen, stored in ci/].",
-)
+@WITH_CI
+@CI_ETHOSGEN
 @click.option("--schema", is_flag=True, help="Print the file's JSON schema for editors, and end.")
 def init(
     networks: tuple[Path, ...],

@@ -179,6 +179,15 @@ NAMES = click.option(
     "name].",
 )
 DIR = click.argument("directory", type=click.Path(path_type=Path))
+WITH_CI = click.option(
+    "--with-ci", is_flag=True, help="Add a GitHub workflow that checks the firmware."
+)
+CI_ETHOSGEN = click.option(
+    "--ci-ethosgen",
+    metavar="WHEEL|ADDRESS",
+    help="What the workflow installs: the path of a wheel, or git+https://... [default: a wheel "
+    "of this ethosgen, stored in ci/].",
+)
 JUNIT = path_option(
     "--junit",
     "junit_path",
@@ -225,8 +234,8 @@ CACHE = click.option(
     is_flag=True,
     expose_value=False,
     callback=_turn_off_cache,
-    help="Convert .onnx and .pt2 files and try each operator at its ends anew, and keep nothing in "
-    "the user's cache.",
+    help="Ignore the user's cache: convert .onnx and .pt2 files again, test each operator at the "
+    "ends of its inputs again, and store nothing.",
 )
 
 

@@ -12,8 +12,10 @@ from ethosgen.commands.endings import suggest_next
 from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.options import (
     BOARD_OR_NONE,
+    CI_ETHOSGEN,
     JSON,
     PLATFORM_OR_LIBRARY,
+    WITH_CI,
     with_recipe,
 )
 from ethosgen.commands.progress import Progress
@@ -33,13 +35,8 @@ from ethosgen.values.recipe import Recipe
     "directory",
     help="Output directory [default: NAME].",
 )
-@click.option("--with-ci", is_flag=True, help="Add a GitHub workflow and its pytest file.")
-@click.option(
-    "--ci-ethosgen",
-    metavar="WHEEL|ADDRESS",
-    help="What the workflow installs: the path of a wheel, or git+https://... [default: a wheel "
-    "of this ethosgen, stored in the project].",
-)
+@WITH_CI
+@CI_ETHOSGEN
 @VERBOSE
 @JSON
 def project(

@@ -11,7 +11,7 @@ import click
 from ethosgen.commands.comparison_table import choice_lines
 from ethosgen.commands.profile_table import profile_lines
 from ethosgen.host.tool_sets import TOOL_SETS
-from ethosgen.oracle import ORACLES, title_of
+from ethosgen.oracle import ORACLES, check_text
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.application import ApplicationReport
 from ethosgen.values.grammar import counted, steps_text
@@ -72,14 +72,14 @@ def plan_lines(plan: Any, verbose: bool = False) -> list[str]:
         return [
             f"  CPU       all {counted(len(plan.cpu_operators), 'operator')}, no NPU",
             *fused,
-            *_check_lines(plan, verbose, "this machine"),
+            *_check_lines(plan, verbose),
         ]
     if plan.npu == NO_NPU:
         return [
             *shares,
             f"  CPU       {counted(len(plan.cpu_operators), 'operator')}, no NPU",
             *fused,
-            *_check_lines(plan, verbose, "this machine"),
+            *_check_lines(plan, verbose),
         ]
     count = counted(plan.npu_operators or 0, "operator")
     if plan.npu_operators is None:
@@ -151,7 +151,7 @@ _ACCESSES = {
 }
 
 
-def _check_lines(plan: Any, verbose: bool, place: str = "the NPU model") -> list[str]:
+def _check_lines(plan: Any, verbose: bool) -> list[str]:
     """Describe the check of the plan; by default only if it was skipped, or outputs differed."""
     check: Check | None = plan.check
     if check is None:
@@ -161,9 +161,7 @@ def _check_lines(plan: Any, verbose: bool, place: str = "the NPU model") -> list
         return cases
     if check.oracle is None:
         return [f"  check     skipped: {check.skipped}{_ACCESSES[check.has_checked_accesses]}"]
-    of = f"{counted(check.elements, 'output')} of {counted(check.samples, 'sample')}"
-    near = f"are within {steps_text(plan.steps)} of" if plan.steps else "equal"
-    lines = [f"  check     {of} on {place} {near} {title_of(check.oracle)}'s"]
+    lines = [f"  check     {check_text(check, plan.npu, plan.steps)}"]
     if check.driven:
         tried = f"{counted(check.driven, 'operator')} alone at the ends of their inputs"
         lines.append(f"            {tried}")
@@ -220,9 +218,7 @@ def _choice_line(choice: Any) -> str:
 def headline_lines(headline: Headline) -> list[str]:
     """Return the verdict, in colour, what it covers, and a line for each figure."""
     colour = "green" if headline.is_good else "red" if headline.verdict == "FAIL" else "yellow"
-    verdict = click.style(headline.verdict, fg=colour, bold=True)
-    rows = [f"  {title:<9} {text}" for title, text in headline.rows()]
-    return [f"{verdict}  {headline.subject}", *rows]
+    return headline.lines(click.style(headline.verdict, fg=colour, bold=True))
 
 
 def report_text(report: Any, verbose: bool = False, verdict: str = "") -> str:

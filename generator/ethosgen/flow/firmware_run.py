@@ -211,13 +211,14 @@ def _sizes(info: "ProjectInfo", built: "Built", index: int, is_alone: bool) -> d
         }
     if not is_alone:
         return {"network_bytes": share}
+    flash_room, ram_room = _room(info)
     return {
         "network_bytes": share,
         "flash_bytes": built.sizes.flash,
         "ram_bytes": built.sizes.ram,
         "library_bytes": built.sizes.library,
-        "flash_capacity": _room(info)[0],
-        "ram_capacity": _room(info)[1],
+        "flash_capacity": flash_room,
+        "ram_capacity": ram_room,
     }
 
 
@@ -225,11 +226,9 @@ def _room(info: "ProjectInfo") -> tuple[int | None, int | None]:
     """Return the bytes of the board's memories of constants and of data; None on Linux."""
     from ethosgen.project import room_bytes
 
-    return (
-        (None, None)
-        if find_platform(info.platform).is_alone
-        else room_bytes(info.board, info.memory_mode)
-    )
+    if find_platform(info.platform).is_alone:
+        return None, None
+    return room_bytes(info.board, info.memory_mode)
 
 
 def _shared(built: "Built") -> dict[str, int]:

@@ -2,10 +2,9 @@
 
 from ethosgen.board.any_board import ANY_BOARD
 from ethosgen.flow.costs import Place, cost_of
-from ethosgen.oracle import title_of
+from ethosgen.oracle import check_text
 from ethosgen.project import part_sizes, room_bytes
 from ethosgen.values.configurations import Cost
-from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.headline import Headline, Latency, Occupancy
 from ethosgen.values.plan import Plan
 from ethosgen.values.program import Program
@@ -35,10 +34,7 @@ def _compared(plan: Plan) -> str:
         return "the check was left out"
     if check.oracle is None:
         return ""
-    of = f"{counted(check.elements, 'output')} of {counted(check.samples, 'sample')}"
-    where = "this machine" if plan.accelerator is None else "the NPU model"
-    near = f"are within {steps_text(plan.steps)} of" if plan.steps else "equal"
-    return f"{of} on {where} {near} {title_of(check.oracle)}'s"
+    return check_text(check, plan.npu, plan.steps)
 
 
 def _latency(cost: Cost) -> Latency | None:

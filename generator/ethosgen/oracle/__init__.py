@@ -11,8 +11,11 @@ from typing import Protocol
 
 from ethosgen import plugins
 from ethosgen.oracle import litert, pieces, tflm, tosa
+from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
+from ethosgen.values.plan import Check
 
 
 class RunSamples(Protocol):
@@ -87,6 +90,17 @@ DEFAULT, SECOND = TFLM, LITERT
 def title_of(name: str) -> str:
     """Return an oracle's full name, or a name that only another ethosgen knows."""
     return ORACLES[name].title if name in ORACLES else name
+
+
+def check_text(check: Check, npu: str, steps: float) -> str:
+    """Return "60 outputs of 5 samples on the NPU model equal TensorFlow Lite Micro's".
+
+    `npu` and `steps` are those of the plan that was checked.
+    """
+    of = f"{counted(check.elements, 'output')} of {counted(check.samples, 'sample')}"
+    place = "this machine" if npu == NO_NPU else "the NPU model"
+    near = f"are within {steps_text(steps)} of" if steps else "equal"
+    return f"{of} on {place} {near} {title_of(check.oracle or '')}'s"
 
 
 def choices() -> tuple[str, ...]:

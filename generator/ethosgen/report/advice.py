@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ethosgen.report.content import ReportLayer
+from ethosgen.report.highlights import cpu_shares
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.advice import Improvement, ranked
 from ethosgen.values.grammar import counted
-from ethosgen.values.plan import CPU
 from ethosgen.values.profile import NPU
 from ethosgen.values.time import percent
 
@@ -106,19 +106,18 @@ def _left_on_cpu(layers: Sequence[ReportLayer], facts: AdviceFacts) -> Iterator[
     """Name the costliest reason why operators are not on the NPU."""
     if facts.npu == NO_NPU or facts.quantize_with:
         return
-    reasons: dict[str, list[ReportLayer]] = {}
-    for layer in layers:
-        is_known = layer.reason.startswith(ASKED) or layer.code in _CONVERSIONS
-        if layer.on == CPU and layer.share and not is_known:
-            reasons.setdefault(layer.reason, []).append(layer)
-    for reason, members in reasons.items():
-        share = sum(layer.share or 0 for layer in members)
-        codes = ", ".join(dict.fromkeys(layer.code for layer in members))
+    known = [
+        layer
+        for layer in layers
+        if layer.share and not layer.reason.startswith(ASKED) and layer.code not in _CONVERSIONS
+    ]
+    for group in cpu_shares(known):
+        codes = ", ".join(dict.fromkeys(layer.code for layer in group.layers))
         yield Improvement(
             "off-npu",
-            f"replace {counted(len(members), 'operator')} that the NPU does not run, {codes}: "
-            f"{percent(share)} of the time, since {reason}",
-            share,
+            f"replace {counted(len(group.layers), 'operator')} that the NPU does not run, {codes}: "
+            f"{percent(group.share)} of the time, since {group.reason}",
+            group.share,
             TIME,
         )
 

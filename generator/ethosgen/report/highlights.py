@@ -37,15 +37,20 @@ def left_out(report: NetworkReport) -> Sequence[CpuShare]:
     """Return why operators are not on the NPU, the costliest reason first; none without an NPU."""
     if report.setting.npu == NO_NPU:
         return []
+    return cpu_shares(report.layers)[:_REASONS]
+
+
+def cpu_shares(layers: Sequence[ReportLayer]) -> Sequence[CpuShare]:
+    """Return the layers on the CPU by the reason why they are there, the costliest first."""
     reasons: dict[str, list[ReportLayer]] = {}
-    for layer in report.layers:
+    for layer in layers:
         if layer.on == CPU:
             reasons.setdefault(layer.reason, []).append(layer)
     groups = [
-        CpuShare(reason, tuple(layers), sum(layer.share or 0 for layer in layers))
-        for reason, layers in reasons.items()
+        CpuShare(reason, tuple(same), sum(layer.share or 0 for layer in same))
+        for reason, same in reasons.items()
     ]
-    return sorted(groups, key=lambda reason: -reason.share)[:_REASONS]
+    return sorted(groups, key=lambda group: -group.share)
 
 
 def largest_at_peak(area: Area) -> Sequence[MemoryBlock]:

@@ -110,6 +110,11 @@ class Headline:
             rows += [("advice", first), *(("", command) for command in more)]
         return [(title, text) for title, text in rows if text]
 
+    def lines(self, verdict: str = "") -> list[str]:
+        """Return the verdict, perhaps as a terminal shows it, with its subject, and the rows."""
+        rows = [f"  {title:<9} {text}" for title, text in self.rows()]
+        return [f"{verdict or self.verdict}  {self.subject}", *rows]
+
     def html(self) -> str:
         """Return a small table for a notebook."""
         colour = "#1a7f37" if self.is_good else "#cf222e"

@@ -209,6 +209,11 @@ class Report:
         return "NOT COMPARED" if self.ended and is_open else "FAIL"
 
     @property
+    def networks(self) -> tuple["Report", ...]:
+        """The reports of single networks, as a FirmwareReport has them."""
+        return (self,)
+
+    @property
     def headline(self) -> Headline:
         """The answer at a glance."""
         return Headline(
@@ -377,6 +382,11 @@ class FirmwareReport:
     flash_capacity: int | None = None
     ram_capacity: int | None = None
     """As a Report's."""
+
+    @property
+    def networks(self) -> tuple[Report, ...]:
+        """The reports of single networks."""
+        return self.reports
 
     @property
     def headline(self) -> Headline:

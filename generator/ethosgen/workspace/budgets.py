@@ -88,9 +88,8 @@ def limits(
     budget: Budget, report: Report | FirmwareReport, accuracy: AccuracyReport | None
 ) -> Iterator[Limited]:
     """Yield each budget with its figure: the sum of the networks' times, the firmware's bytes."""
-    networks = report.reports if isinstance(report, FirmwareReport) else (report,)
     if budget.ms is not None:
-        times = [network.headline.latency for network in networks]
+        times = [network.headline.latency for network in report.networks]
         known = [time.seconds for time in times if time is not None and not time.unknown]
         total = 1e3 * sum(known) if len(known) == len(times) else None
         yield Limited("time", total, budget.ms, "ms")
@@ -101,7 +100,9 @@ def limits(
         if limit is not None:
             yield Limited(name, used["total"] if used else None, limit, "B")
     if budget.stack is not None:
-        stacks = [network.stack_bytes for network in networks if network.stack_bytes is not None]
+        stacks = [
+            network.stack_bytes for network in report.networks if network.stack_bytes is not None
+        ]
         yield Limited("stack", max(stacks, default=None), budget.stack, "B")
     if budget.accuracy is not None:
         yield Limited("accuracy", score_of(accuracy), budget.accuracy, "", is_least=True)

@@ -115,7 +115,7 @@ class EthosUFamily:
         return find_errata(task.network, target, oracle)
 
     def explanations(self) -> Sequence[Explanation]:
-        """Return what each erratum means."""
+        """Return an explanation of each erratum."""
         from ethosgen.backend.ethosu.offload.errata import explanations
 
         return explanations()

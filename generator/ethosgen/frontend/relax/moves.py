@@ -316,7 +316,7 @@ def take(site: Site) -> Value:
 
 
 def _table(site: Site) -> Value:
-    """Return what a take reads, also if it is constant; integers stay integers."""
+    """Return the operand of a take, constant or not; integers stay integers."""
     table = site.operands[0]
     if not isinstance(table, DraftConstant):
         return site.draft.plain(moved(site))

@@ -55,7 +55,7 @@ def _folded(graph: Graph) -> tuple[Graph, int]:
 
 
 def _values(operator: Operator, graph: Graph) -> Array | None:
-    """Return what an operator computes whatever the inputs are, None if it is unknown."""
+    """Return an operator's result if it is the same for all inputs, None if it is unknown."""
     if len(operator.outputs) != 1 or operator.outputs[0] in (*graph.inputs, *graph.outputs):
         return None
     target = graph.tensors[operator.outputs[0]]

@@ -45,7 +45,7 @@ def _key(operator: Operator, graph: Graph) -> Hashable:
 
 
 def _read(graph: Graph, index: int) -> Hashable:
-    """Return what identifies an input: equal constants are one."""
+    """Return a key that identifies an input; equal constants have the same key."""
     if index == ABSENT or graph.tensors[index].data is None:
         return index
     return *_kind(graph.tensors[index]), graph.tensors[index].data

@@ -58,7 +58,7 @@ def _first_merged(graph: Graph) -> Graph | None:
 
 
 def _image(graph: Graph, operator: Operator, values: Ints | None) -> Ints | None:
-    """Return what a QUANTIZE makes of values, None unless every oracle has the same."""
+    """Return the values after a QUANTIZE, None unless all oracles agree on them."""
     if values is None:
         return None
     elements = {operator.inputs[0]: Bounds(values, values)}

@@ -60,7 +60,7 @@ def find_errata(
 
 
 def explanations() -> list[Explanation]:
-    """Return what each erratum means, in the order of the table."""
+    """Return an explanation of each erratum, in the order of the table."""
     return [
         Explanation(erratum.name, REASON, _meaning(erratum), _STAYS, erratum.source)
         for erratum in (*ERRATA, *TOSA_ERRATA, *STREAM_ERRATA)

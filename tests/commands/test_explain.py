@@ -10,6 +10,8 @@ from click.testing import CliRunner
 
 from ethosgen.cli import cli
 from ethosgen.commands.explain import explanations
+from ethosgen.flow import alternatives
+from ethosgen.report import advice
 from ethosgen.values import errors
 from ethosgen.values.explanation import ADVICE, ERROR, REASON
 from tests import ROOT
@@ -34,8 +36,9 @@ def test_each_erratum_and_each_piece_of_advice_is_explained() -> None:
     networks = {path.stem for path in (ROOT / "tests" / "errata").glob("*.tflite")}
     reasons = {code for code, one in found.items() if one.kind == REASON}
     assert networks and networks <= reasons
-    source = inspect.getsource(__import__("ethosgen.report.advice", fromlist=["advise"]))
-    given = set(re.findall(r'Improvement\(\s*"([\w-]+)"', source)) | {"bands"}
+    source = inspect.getsource(advice) + inspect.getsource(alternatives)
+    given = set(re.findall(r'Improvement\(\s*"([\w-]+)"', source))
+    given |= set(re.findall(r'code, how, option = "([\w-]+)"', source))
     assert given == {code for code, one in found.items() if one.kind == ADVICE}
     assert all(one.remedy and one.text for one in found.values())
 

@@ -32,9 +32,10 @@ def test_a_time_needs_only_the_clocks_that_count() -> None:
     assert make_cost(5, cpu_hz=None).seconds is None
 
 
-def test_the_larger_estimate_of_the_npu_counts() -> None:
+def test_the_model_of_the_npu_counts_as_in_verify_else_its_compiler() -> None:
     assert make_cost(1000, model_cycles=1400, start_cycles=0).cycles == 1400
-    assert make_cost(1000, model_cycles=900, start_cycles=0).cycles == 1000
+    assert make_cost(1000, model_cycles=900, start_cycles=0).cycles == 900
+    assert make_cost(1000, model_cycles=None, start_cycles=0).cycles == 1000
     compiled = replace(make_cost(start_cycles=0), npu_cycles=None, model_cycles=70)
     assert compiled.cycles == 70
 

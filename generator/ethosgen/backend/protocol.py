@@ -315,6 +315,9 @@ class Simulation(Protocol):
     def timeline(self, plan: Plan, partition: Partition) -> NpuTimeline:
         """Return when a partition's operations work by the simulator's estimate, and on what."""
 
+    def counts_memory(self, accelerator: Accelerator, memory_mode: str) -> bool:
+        """Return whether the simulator's cycles include the time of a mode's memories."""
+
 
 class Driver(Protocol):
     """What firmware needs of an accelerator: for projects, and for readers of its counters."""

@@ -102,6 +102,12 @@ _ADVICE = {
     ),
     "faster-on-cpu": ("layers are estimated slower on the NPU", "--offload auto"),
     "dominant-layer": ("one layer takes more than half of the time", "shrink it"),
+    "sram": ("another schedule of Vela's takes less SRAM", "--sram-limit"),
+    "memory-mode": ("another memory mode of the board is faster", "--memory-mode"),
+    "smaller-npu": (
+        "a smaller NPU takes at most 10 % longer",
+        "--npu, if the chip is not yet decided; ethosgen compare --npu all shows each",
+    ),
     "bands": ("tensors take much of the RAM", "--stream always, or --sram-limit"),
     "flash": ("weights nearly fill the flash", "--weights blob"),
 }

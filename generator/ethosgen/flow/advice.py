@@ -1,6 +1,5 @@
 """Gathers what advice about a network needs: costs of layers, memories, and what else was tried."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -8,22 +7,17 @@ from ethosgen.aot.times import paced, stored_costs
 from ethosgen.backend import simulation_of
 from ethosgen.backend.timeline import NpuTimeline
 from ethosgen.board.any_board import ANY_BOARD
-from ethosgen.flow.costs import Place, cost_of
+from ethosgen.flow.alternatives import alternatives, command_of
+from ethosgen.flow.costs import Place
 from ethosgen.project import part_sizes, room_bytes
 from ethosgen.report.advice import AdviceFacts, advise
 from ethosgen.report.calls import calls_of
 from ethosgen.report.content import ReportLayer
 from ethosgen.report.layers import make_layers
 from ethosgen.values.advice import Improvement, ranked
-from ethosgen.values.grammar import counted
 from ethosgen.values.plan import Plan
 from ethosgen.values.profile import NPU
 from ethosgen.values.program import Program
-from ethosgen.values.schedule import Schedule, Streaming
-from ethosgen.values.time import percent
-
-_MUCH = 0.2
-"""The part of the RAM from which on fewer bytes are worth looking for."""
 
 
 def with_advice(program: Program, place: Place) -> Program:
@@ -36,7 +30,7 @@ def thorough_advice(program: Program, place: Place) -> tuple[Improvement, ...]:
     layers, facts = _layers(program, place), _facts(program, place)
     if place.accelerator is not None:
         facts = replace(facts, cpu_shares=_cpu_shares(program.plan, place, layers))
-    return ranked((*advise(layers, facts), *_bands(program, place, facts.command)))
+    return ranked((*advise(layers, facts), *alternatives(program, place)))
 
 
 def timelines_of(plan: Plan) -> Mapping[str, NpuTimeline]:
@@ -78,22 +72,13 @@ def _facts(program: Program, place: Place) -> AdviceFacts:
     stored = sizes["weights"] + sizes["commands"]
     summary = program.summary()
     return AdviceFacts(
-        command=_command(program, place),
+        command=command_of(place),
         npu=plan.npu,
         channels_first=summary.channels_first,
         quantize_with=summary.quantize_with,
         flash=stored / room_bytes(board, place.mode)[0] if is_known else None,
         can_be_apart=not plan.apart,
     )
-
-
-def _command(program: Program, place: Place) -> str:
-    """Return the command that tries another option for the network on its board."""
-    source = program.plan.original.source
-    file = shlex.quote(source.name if source else "MODEL")
-    if place.board.name == ANY_BOARD:
-        return f"ethosgen project {file} --platform library --npu {place.npu}"
-    return f"ethosgen verify {file} --board {place.board.name} --npu {place.npu}"
 
 
 def _cpu_shares(plan: Plan, place: Place, layers: Sequence[ReportLayer]) -> dict[int, float]:
@@ -110,29 +95,3 @@ def _cpu_shares(plan: Plan, place: Place, layers: Sequence[ReportLayer]) -> dict
             if cycles is not None:
                 shares[layer.operator] = _pace(place) * paced(core, cycles) / total
     return shares
-
-
-def _bands(program: Program, place: Place, command: str) -> Sequence[Improvement]:
-    """Say what bands of rows would save of the RAM, where the CPU computes all."""
-    usual = place.settings.options.schedule
-    is_free = place.accelerator is None and usual == Schedule()
-    if not is_free or place.board.name == ANY_BOARD:
-        return ()
-    room = room_bytes(place.board, place.mode)[1]
-    now, cost = part_sizes(program, place.board)["arena"], None
-    if now > _MUCH * room:
-        cost = place.attempt(replace(usual, stream=Streaming.ALWAYS))
-    if cost is None or cost.arena_bytes >= now:
-        return ()
-    saved = now - cost.arena_bytes
-    dearer = cost.cycles / max(cost_of(program, place).cycles, 1) - 1
-    return (
-        Improvement(
-            "bands",
-            f"compute bands of rows: {counted(cost.arena_bytes, 'byte')} of tensors instead of "
-            f"{now:,}, for {percent(max(dearer, 0))} more time",
-            saved / room,
-            "RAM",
-            f"{command} --stream always",
-        ),
-    )

@@ -129,10 +129,15 @@ def sram_bytes(program: Program, board: Board, mode: str) -> int:
 
 
 def model_cycles(plan: Plan) -> int | None:
-    """Return the NPU model's estimate for all partitions, None without an NPU or a model of it."""
+    """Return the NPU model's estimate for all partitions.
+
+    None without an NPU, without a model of it, or if the model does not count the mode's memories.
+    """
     if plan.accelerator is None or not plan.accelerator.has_simulator:
         return None
     simulation = simulation_of(plan.accelerator)
+    if not simulation.counts_memory(plan.accelerator, plan.memory_mode):
+        return None
     npu = [partition for partition in plan.partitions if partition.on_npu]
     return sum(
         operation.cycles

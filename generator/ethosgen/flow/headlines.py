@@ -39,10 +39,9 @@ def _compared(plan: Plan) -> str:
 
 def _latency(cost: Cost) -> Latency | None:
     """Return the time of an inference at the board's clocks, None if one is unknown."""
-    if cost.cpu_hz is None or (cost.partitions and (cost.npu_hz is None or not cost.model_cycles)):
+    on_npu, needs_npu = cost.npu_estimate, cost.partitions > 0
+    if cost.cpu_hz is None or (needs_npu and (cost.npu_hz is None or not on_npu)):
         return None
     cpu = (cost.cpu_cycles + cost.start_cycles) / cost.cpu_hz
-    npu = None
-    if cost.partitions and cost.npu_hz and cost.model_cycles:
-        npu = cost.model_cycles / cost.npu_hz
+    npu = on_npu / cost.npu_hz if needs_npu and cost.npu_hz and on_npu else None
     return Latency(cpu + (npu or 0), npu, hz=cost.cpu_hz, unknown=cost.without)

@@ -4,6 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+NPU_SIZE = "multipliers of the NPU"
+"""What a smaller NPU saves."""
+
 
 @dataclass(frozen=True)
 class Improvement:
@@ -36,5 +39,5 @@ class Improvement:
 
 
 def ranked(pieces: Iterable[Improvement]) -> tuple[Improvement, ...]:
-    """Return advice with the largest gain first."""
-    return tuple(sorted(pieces, key=lambda piece: -piece.share))
+    """Return advice with the largest gain first; what only saves silicon comes last."""
+    return tuple(sorted(pieces, key=lambda piece: (piece.of == NPU_SIZE, -piece.share)))

@@ -74,10 +74,10 @@ class Cost:
     """The time of an inference and the memory of a configuration.
 
     `npu_cycles` is the estimate of the NPU's compiler, `model_cycles` the NPU model's, None if
-    there is no NPU or a compiled file does not say. `cpu_cycles` is the sum of estimates of what
-    runs on the CPU and on users' accelerators, of which `unknown_operators` have none: these are
-    missing in the sum, and `without` names those of the CPU.
-    `start_cycles` are the CPU's for starting the NPU.
+    there is no NPU, a compiled file does not say, or the model does not know the memories.
+    `cpu_cycles` is the sum of estimates of what runs on the CPU and on users' accelerators, of
+    which `unknown_operators` have none: these are missing in the sum, and `without` names those of
+    the CPU. `start_cycles` are the CPU's for starting the NPU.
     """
 
     npu_cycles: int | None
@@ -105,12 +105,13 @@ class Cost:
 
     @property
     def cycles(self) -> int:
-        """The cycles of NPU and CPU together: the CPU waits for the NPU.
+        """The cycles of NPU and CPU together: the CPU waits for the NPU."""
+        return (self.npu_estimate or 0) + self.cpu_cycles + self.start_cycles
 
-        Of the NPU's two estimates the larger counts, since each leaves something out.
-        """
-        npu = max(self.npu_cycles or 0, self.model_cycles or 0)
-        return npu + self.cpu_cycles + self.start_cycles
+    @property
+    def npu_estimate(self) -> int | None:
+        """The NPU's cycles: the model's, as `verify` counts them, else its compiler's."""
+        return self.npu_cycles if self.model_cycles is None else self.model_cycles
 
     @property
     def seconds(self) -> float | None:

@@ -199,6 +199,10 @@ class EthosUFamily:
         issued = list_operations(stream.commands, npu, ports_of(plan, partition))
         return [_with_layer(operation, plan, stream, offset) for offset, operation in issued]
 
+    def counts_memory(self, accelerator: Accelerator, memory_mode: str) -> bool:
+        """Return False for U65's dedicated SRAM: its model takes DRAM to be as fast as SRAM."""
+        return accelerator.product != "u65" or memory_mode != "dedicated_sram"
+
     def timeline(self, plan: Plan, partition: Partition) -> NpuTimeline:
         """Return when a stream's operations work, and which bytes they use."""
         from ethosgen.backend.ethosu.simulator.timeline import observe

@@ -132,7 +132,7 @@ void ethosgen_add_one_s8(int8_t *output, const int8_t *first, const int8_t *seco
     right = scaled(right, add.second.mantissa, vdupq_n_s32(add.second.shift));
     right = vmulq_n_s32(right, add.second_sign);
     for (int32_t i = 0; i < count; i += 4) {
-        mve_pred16_t inside = vctp32q((uint32_t)(count - i));
+        mve_pred16_t inside = vctp32q((uint32_t)count - (uint32_t)i);
         int32x4_t left = widened(first + i, inside, add.first.zero_point);
 
         left = vaddq_s32(scaled(left, add.first.mantissa, first_shift), right);

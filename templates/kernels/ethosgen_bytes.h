@@ -42,12 +42,12 @@ static inline void ethosgen_fill(int8_t *to, int32_t value, int32_t bytes)
 #else
 static inline void ethosgen_copy(int8_t *to, const int8_t *from, int32_t bytes)
 {
-    memcpy(to, from, (size_t)bytes);
+    (void)memcpy(to, from, (size_t)bytes);
 }
 
 static inline void ethosgen_fill(int8_t *to, int32_t value, int32_t bytes)
 {
-    memset(to, value, (size_t)bytes);
+    (void)memset(to, value, (size_t)bytes);
 }
 #endif
 

@@ -64,7 +64,7 @@ void ethosgen_curve_s16(int16_t *output, const int16_t *input, int32_t count, co
 {
     const struct ethosgen_curve_s16 by = *shape;
 
-    if (by.is_tanh) {
+    if (by.is_tanh != 0) {
         bend_all(output, input, count, lines, &by, &TANH);
     } else {
         bend_all(output, input, count, lines, &by, &SIGMOID);

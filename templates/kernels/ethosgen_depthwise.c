@@ -10,6 +10,8 @@
 #include "ethosgen_bytes.h"
 #include "ethosgen_depthwise.h"
 
+#include <stdbool.h>
+
 enum { UNROLLED = 4, HEIGHT = 4, HALF = LANES / 2 };
 
 #if ETHOSGEN_MVE
@@ -25,7 +27,7 @@ void ethosgen_spread_copies(const struct ethosgen_piece *piece,
     uint16x8_t lines = lines_of(layer);
 
     for (int32_t channel = 0; channel < piece->channels; channel += HALF) {
-        mve_pred16_t inside = vctp16q((uint32_t)(piece->channels - channel));
+        mve_pred16_t inside = vctp16q((uint32_t)piece->channels - (uint32_t)channel);
         const int8_t *row_from = piece->from;
         int8_t *row_to = piece->to + channel * layer->line_bytes;
         uint16_t sources[HALF];
@@ -57,7 +59,7 @@ void ethosgen_spread(const struct ethosgen_piece *piece, const struct ethosgen_d
     uint16x8_t line3 = vaddq_n_u16(line2, (uint16_t)height);
 
     for (int32_t channel = 0; channel < piece->channels; channel += HALF) {
-        uint32_t inside = vctp16q((uint32_t)(piece->channels - channel));
+        uint32_t inside = vctp16q((uint32_t)piece->channels - (uint32_t)channel);
         const int8_t *row_from = piece->from + channel;
         int8_t *row_to = piece->to + channel * layer->line_bytes;
 
@@ -94,8 +96,8 @@ void ethosgen_spread(const struct ethosgen_piece *piece, const struct ethosgen_d
                            : "q0", "q1", "q2", "q3", "memory" ETHOSGEN_P0);
             for (int32_t left = columns & (UNROLLED - 1); left > 0; left--) {
                 vstrbq_scatter_offset_s16(to, line0, vldrbq_z_s16(from, (mve_pred16_t)inside));
-                to += height;
-                from += step;
+                to = &to[height];
+                from = &from[step];
             }
             row_from += piece->row_step;
         }
@@ -175,8 +177,9 @@ static ETHOSGEN_ASSEMBLY void copy_words(const struct words *words __attribute__
 ETHOSGEN_RARE void ethosgen_spread_words(const struct ethosgen_piece *piece,
                                          const struct ethosgen_depthwise *layer)
 {
-    uint32_t above = (uintptr_t)piece->to % HEIGHT, rows = piece->rows < 0 ? 0 : (uint32_t)piece->rows;
-    int are_two = piece->channels == HALF && piece->step == HALF && piece->columns % 2 == 0;
+    uint32_t above = (uintptr_t)piece->to % HEIGHT, rows = piece->rows < 0 ? 0u : (uint32_t)piece->rows;
+    int are_two =
+        (piece->channels == HALF && piece->step == HALF && piece->columns % 2 == 0) ? 1 : 0;
     uint32x4_t row = vsubq_n_u32(vidupq_n_u32(0, 1), above), none = vdupq_n_u32(0);
     uint32x4_t from = vaddq_n_u32(vmulq_n_u32(row, (uint32_t)piece->row_step),
                                   (uint32_t)(uintptr_t)piece->from);
@@ -192,10 +195,10 @@ ETHOSGEN_RARE void ethosgen_spread_words(const struct ethosgen_piece *piece,
     words.line_bytes = layer->line_bytes;
     words.columns = piece->columns >> are_two;
     words.advance = HEIGHT << are_two;
-    for (int32_t left = are_two ? LANES : piece->channels; left > 0; left -= LANES) {
+    for (int32_t left = are_two != 0 ? LANES : piece->channels; left > 0; left -= LANES) {
         vstrwq_u32(words.from, from);
         words.inside = vctp8q((uint32_t)left);
-        words.high = are_two ? HEIGHT : left > HALF ? HALF * layer->line_bytes : 0;
+        words.high = are_two != 0 ? HEIGHT : left > HALF ? HALF * layer->line_bytes : 0;
         copy_words(&words);
         words.to += LANES * layer->line_bytes;
         from = vaddq_u32(from, ahead);
@@ -233,7 +236,7 @@ void ethosgen_spread_words(const struct ethosgen_piece *piece,
         int8_t *to = piece->to + i / HEIGHT * layer->line_bytes + row;
 
         for (int32_t column = 0; column < piece->columns; column++, to += HEIGHT) {
-            int is_inside = row >= 0 && row < piece->rows;
+            bool is_inside = row >= 0 && row < piece->rows;
 
             *to = is_inside ? from[column * piece->step] : (int8_t)layer->zero_point;
         }

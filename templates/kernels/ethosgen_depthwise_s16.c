@@ -41,8 +41,8 @@ static inline struct sums add_up(const int16_t *input, const int8_t *weights, in
 
             sums.even = vaddq_s32(sums.even, vmullbq_int_s16(a, b));
             sums.odd = vaddq_s32(sums.odd, vmulltq_int_s16(a, b));
-            pixel += step;
-            weight += channels;
+            pixel = &pixel[step];
+            weight = &weight[channels];
         }
         input += layer->row_elements;
         weights += layer->weight_row;

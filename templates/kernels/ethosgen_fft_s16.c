@@ -66,8 +66,9 @@ void ethosgen_fft_first_s16(int16_t *output, const int16_t *input, int32_t lengt
         int32_t place = 0, rest = i / 4, at = 2 * i, step = count / 2;
         struct four x;
 
-        for (int32_t weight = count / 16; weight >= 4; weight /= 4, rest /= 4)
+        for (int32_t weight = count / 16; weight >= 4; weight /= 4, rest /= 4) {
             place += rest % 4 * weight;
+        }
         x.a = quarter(loaded(input + at, length - at));
         at += step;
         x.b = vqrdmulhq_n_s16(quarter(loaded(input + at, length - at)), ONE);
@@ -94,7 +95,7 @@ void ethosgen_fft_stage_s16(int16_t *data, const int16_t *twiddles, int32_t span
         int16x8_t third = vldrhq_s16(twiddles + 2 * step + k);
         int16_t *at = data + k;
 
-        for (int32_t group = 0; group < groups; group++, at += 4 * step) {
+        for (int32_t group = 0; group < groups; group++, at = &at[4 * step]) {
             struct four x = {
                 quarter(vldrhq_s16(at)),
                 turned(quarter(vldrhq_s16(at + step)), first),
@@ -162,9 +163,10 @@ static inline void fold(const int16_t *bins, const int16_t *factors, uint32x4_t 
 void ethosgen_fft_split_s16(int16_t *bins, const int16_t *factors, int32_t count)
 {
     for (int32_t k = 1; k <= count / 2; k += 4) {
-        mve_pred16_t inside = vctp32q((uint32_t)(count / 2 + 1 - k));
-        uint32x4_t near = vidupq_n_u32((uint32_t)(2 * k), 2);
-        uint32x4_t far = vsubq_u32(vdupq_n_u32((uint32_t)(2 * count)), near);
+        int32_t left = count / 2 + 1 - k;
+        mve_pred16_t inside = vctp32q((uint32_t)left);
+        uint32x4_t near = vidupq_n_u32(2u * (uint32_t)k, 2);
+        uint32x4_t far = vsubq_u32(vdupq_n_u32(2u * (uint32_t)count), near);
         struct parts sum, turn;
 
         fold(bins, factors, near, far, inside, &sum, &turn);
@@ -181,9 +183,10 @@ void ethosgen_fft_join_s16(int16_t *output, const int16_t *bins, const int16_t *
                            int32_t count)
 {
     for (int32_t k = 1; k <= count / 2; k += 4) {
-        mve_pred16_t inside = vctp32q((uint32_t)(count / 2 + 1 - k));
-        uint32x4_t near = vidupq_n_u32((uint32_t)(2 * k), 2);
-        uint32x4_t far = vsubq_u32(vdupq_n_u32((uint32_t)(2 * count)), near);
+        int32_t left = count / 2 + 1 - k;
+        mve_pred16_t inside = vctp32q((uint32_t)left);
+        uint32x4_t near = vidupq_n_u32(2u * (uint32_t)k, 2);
+        uint32x4_t far = vsubq_u32(vdupq_n_u32(2u * (uint32_t)count), near);
         struct parts sum, turn;
 
         fold(bins, factors, near, far, inside, &sum, &turn);
@@ -248,14 +251,16 @@ void ethosgen_fft_first_s16(int16_t *output, const int16_t *input, int32_t lengt
         int32_t place = 0, rest = i;
         struct number x[4];
 
-        for (int32_t weight = count / 4; weight >= 4; weight /= 4, rest /= 4)
+        for (int32_t weight = count / 4; weight >= 4; weight /= 4, rest /= 4) {
             place += rest % 4 * weight;
+        }
         for (int32_t q = 0; q < 4; q++) {
             int32_t at = 2 * i + q * (count / 2);
 
             x[q] = scaled(input + at, length - at);
-            if (q)
+            if (q != 0) {
                 x[q] = turned(x[q], ONE, 0);
+            }
         }
         combine(output + 2 * place, 1, x, inverse);
     }
@@ -273,8 +278,9 @@ void ethosgen_fft_stage_s16(int16_t *data, const int16_t *twiddles, int32_t span
                 const int16_t *factor = twiddles + 2 * ((q - 1) * span + k);
 
                 x[q] = scaled(at + 2 * q * span, 2);
-                if (q)
+                if (q != 0) {
                     x[q] = turned(x[q], factor[0], factor[1]);
+                }
             }
             combine(at, span, x, inverse);
         }

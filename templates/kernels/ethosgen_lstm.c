@@ -48,10 +48,10 @@ static void advance(int8_t *output, const int8_t *input, const int8_t *hidden, i
         for (int32_t gate = 0; gate < GATES; gate++) {
             values forward = sums(input, place, bias, lstm->features), back;
 
-            place += input_bytes;
+            place = &place[input_bytes];
             bias += ETHOSGEN_BLOCK;
             back = sums(hidden, place, bias, lstm->units);
-            place += hidden_bytes;
+            place = &place[hidden_bytes];
             bias += ETHOSGEN_BLOCK;
             forward = rescaled_sum(forward, &lstm->forward[gate], back, &lstm->back[gate]);
             gates[gate] = opened(forward, gate, lines);

@@ -64,10 +64,10 @@ static void advance(int16_t *output, const int16_t *input, const int16_t *hidden
             values forward = rescaled_sums(input, place, bias, lstm->features,
                                            &lstm->forward[gate]), back;
 
-            place += input_bytes;
+            place = &place[input_bytes];
             bias += ETHOSGEN_BLOCK_S16;
             back = rescaled_sums(hidden, place, bias, lstm->units, &lstm->back[gate]);
-            place += hidden_bytes;
+            place = &place[hidden_bytes];
             bias += ETHOSGEN_BLOCK_S16;
             gates[gate] = opened(narrow_sum(forward, back), gate, lines);
         }

@@ -5,6 +5,8 @@
  */
 #include "ethosgen_sums.h"
 
+#include <stdbool.h>
+
 enum { LANES = 16, BLOCK = 4, SCALES = 3 * BLOCK };
 
 #if ETHOSGEN_MVE
@@ -346,7 +348,7 @@ static ETHOSGEN_RARE void limit(int32_t count, const struct ethosgen_rows *rows,
 {
     int8x16_t low = vdupq_n_s8((int8_t)matrix->output.low);
     int8x16_t high = vdupq_n_s8((int8_t)matrix->output.high);
-    int is_one = rows->output_step == matrix->channels;
+    bool is_one = rows->output_step == matrix->channels;
     int32_t bytes = is_one ? matrix->channels * count : matrix->channels;
     int8_t *row = rows->output;
 
@@ -388,7 +390,7 @@ static ETHOSGEN_RARE void multiply_rows(int32_t count, int32_t at_once,
     for (int32_t channel = 0; channel < matrix->channels && count > 0; channel += BLOCK) {
         int32x4_t shift = vldrwq_s32(of_block + 2 * BLOCK);
 
-        pairs.inside = vctp32q((uint32_t)(matrix->channels - channel));
+        pairs.inside = vctp32q((uint32_t)matrix->channels - (uint32_t)channel);
         pairs.output = rows->output + channel;
         if (is_common(shift, pairs.inside)) {
             vstrwq_s32(pairs.bias, vldrwq_s32(of_block));

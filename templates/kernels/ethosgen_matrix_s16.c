@@ -167,7 +167,7 @@ void ethosgen_rows_s16(const struct ethosgen_rows *rows, const int8_t *weights,
     };
 
     for (int32_t channel = 0; channel < matrix->channels && count > 0; channel += BLOCK) {
-        pairs.inside = vctp32q((uint32_t)(matrix->channels - channel));
+        pairs.inside = vctp32q((uint32_t)matrix->channels - (uint32_t)channel);
         pairs.output = rows->output + channel * (int32_t)sizeof(int16_t);
         vstrwq_s32(pairs.bias, vldrwq_s32(block_scales));
         multiply_pairs(rows->first, rows->step, block_scales, &pairs, &matrix->output);

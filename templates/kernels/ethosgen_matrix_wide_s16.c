@@ -79,8 +79,8 @@ void ethosgen_rows_wide_s16(const struct ethosgen_rows *rows, const int8_t *weig
         for (int32_t left = matrix->channels; left > 0; left -= BLOCK) {
             multiply_block(output, values, block, scale, left < BLOCK ? left : BLOCK, matrix);
             output += BLOCK;
-            block += block_bytes;
-            scale += BLOCK * ETHOSGEN_WIDE_SCALES;
+            block = &block[block_bytes];
+            scale = &scale[BLOCK * ETHOSGEN_WIDE_SCALES];
         }
     }
 }

@@ -18,13 +18,13 @@ void ethosgen_mean_s8(int8_t *output, const int8_t *pixels, int32_t count, int32
                       int32_t low, int32_t high)
 {
     for (int32_t channel = 0; channel < channels; channel += 4) {
-        mve_pred16_t inside = vctp32q((uint32_t)(channels - channel));
+        mve_pred16_t inside = vctp32q((uint32_t)channels - (uint32_t)channel);
         const int8_t *pixel = pixels + channel;
         int32x4_t sum = vdupq_n_s32(0);
 
         for (int32_t left = count; left > 0; left--) {
             sum = vaddq_s32(sum, vldrbq_z_s32(pixel, inside));
-            pixel += channels;
+            pixel = &pixel[channels];
         }
         int32x4_t values = vdupq_n_s32(mean(vgetq_lane_s32(sum, 0), count, low, high));
         values = vsetq_lane_s32(mean(vgetq_lane_s32(sum, 1), count, low, high), values, 1);

@@ -52,7 +52,7 @@ static inline void copy_short_rows(int8_t *to, const int8_t *from, const struct 
 {
     int32_t row_bytes = pad->row_bytes, step = row_bytes + pad->between;
     int32_t first = row_bytes < LANES ? row_bytes : LANES;
-    mve_pred16_t in_first = vctp8q((uint32_t)first), in_rest = vctp8q((uint32_t)(row_bytes - first));
+    mve_pred16_t in_first = vctp8q((uint32_t)first), in_rest = vctp8q((uint32_t)row_bytes - (uint32_t)first);
     mve_pred16_t in_gap = vctp8q((uint32_t)pad->between);
     int8x16_t gap = vdupq_n_s8((int8_t)pad->value);
 
@@ -64,8 +64,8 @@ static inline void copy_short_rows(int8_t *to, const int8_t *from, const struct 
         if (left > 1) {
             vstrbq_p_s8(to + row_bytes, gap, in_gap);
         }
-        to += step;
-        from += row_bytes;
+        to = &to[step];
+        from = &from[row_bytes];
     }
 }
 
@@ -79,11 +79,11 @@ static inline void copy_rows(int8_t *to, const int8_t *from, const struct ethosg
     }
     for (int32_t left = pad->rows; left > 0; left--) {
         copy(to, from, row_bytes);
-        to += row_bytes;
-        from += row_bytes;
+        to = &to[row_bytes];
+        from = &from[row_bytes];
         if (left > 1) {
             ethosgen_fill(to, pad->value, between);
-            to += between;
+            to = &to[between];
         }
     }
 }

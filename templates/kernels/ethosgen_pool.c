@@ -76,9 +76,9 @@ void ethosgen_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int
  */
 static inline int32x4_t divided(int32x4_t sum, uint32_t count, uint32_t reciprocal)
 {
-    uint32x4_t size = vaddq_n_u32(vreinterpretq_u32_s32(vabsq_s32(sum)), count / 2);
+    uint32x4_t size = vaddq_n_u32(vreinterpretq_u32_s32(vabsq_s32(sum)), count / 2u);
     int32x4_t quotient = vreinterpretq_s32_u32(
-        count == 1 ? size : vmulhq_u32(size, vdupq_n_u32(reciprocal)));
+        count == 1u ? size : vmulhq_u32(size, vdupq_n_u32(reciprocal)));
 
     return vnegq_m_s32(quotient, quotient, vcmpltq_n_s32(sum, 0));
 }
@@ -86,11 +86,11 @@ static inline int32x4_t divided(int32x4_t sum, uint32_t count, uint32_t reciproc
 void ethosgen_average_pool_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t columns,
                               const struct ethosgen_pool *pool)
 {
-    uint32_t count = (uint32_t)(rows * columns), reciprocal = UINT32_MAX / count + 1;
+    uint32_t count = (uint32_t)(rows * columns), reciprocal = UINT32_MAX / count + 1u;
     int16x8_t low = vdupq_n_s16((int16_t)pool->low), high = vdupq_n_s16((int16_t)pool->high);
 
     for (int32_t channel = 0; channel < pool->channels; channel += 8) {
-        mve_pred16_t inside = vctp16q((uint32_t)(pool->channels - channel));
+        mve_pred16_t inside = vctp16q((uint32_t)pool->channels - (uint32_t)channel);
         const int8_t *row = input + channel;
         int16x8_t sum = vdupq_n_s16(0);
 

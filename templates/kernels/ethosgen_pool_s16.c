@@ -20,7 +20,7 @@ static inline void most_of_sixteen(int16_t *output, const int16_t *row, int32_t 
     for (; rows > 0; rows--, row += pool->row_step) {
         const int16_t *pixel = row;
 
-        for (int32_t x = columns; x > 0; x--, pixel += step) {
+        for (int32_t x = columns; x > 0; x--, pixel = &pixel[step]) {
             first = vmaxq_s16(first, vldrhq_s16(pixel));
             second = vmaxq_s16(second, vldrhq_s16(pixel + LANES));
         }
@@ -39,7 +39,7 @@ static inline void most_of_eight(int16_t *output, const int16_t *row, int32_t ro
     for (; rows > 0; rows--, row += pool->row_step) {
         const int16_t *pixel = row;
 
-        for (int32_t x = columns; x > 0; x--, pixel += step) {
+        for (int32_t x = columns; x > 0; x--, pixel = &pixel[step]) {
             most = vmaxq_s16(most, vldrhq_z_s16(pixel, inside));
         }
     }
@@ -69,9 +69,9 @@ void ethosgen_max_pool_s16(int16_t *output, const int16_t *input, int32_t rows, 
  */
 static inline int32x4_t divided(int32x4_t sum, uint32_t count, uint32_t reciprocal)
 {
-    uint32x4_t size = vaddq_n_u32(vreinterpretq_u32_s32(vabsq_s32(sum)), count / 2);
+    uint32x4_t size = vaddq_n_u32(vreinterpretq_u32_s32(vabsq_s32(sum)), count / 2u);
     int32x4_t quotient = vreinterpretq_s32_u32(
-        count == 1 ? size : vmulhq_u32(size, vdupq_n_u32(reciprocal)));
+        count == 1u ? size : vmulhq_u32(size, vdupq_n_u32(reciprocal)));
 
     return vnegq_m_s32(quotient, quotient, vcmpltq_n_s32(sum, 0));
 }
@@ -88,7 +88,7 @@ static __attribute__((noinline)) int32x4_t sums_of_four(const int16_t *row, int3
     for (; rows > 0; rows--, row += pool->row_step) {
         const int16_t *pixel = row;
 
-        for (int32_t x = columns; x > 0; x--, pixel += step) {
+        for (int32_t x = columns; x > 0; x--, pixel = &pixel[step]) {
             sums = vaddq_s32(sums, vldrhq_z_s32(pixel, inside));
         }
     }
@@ -106,7 +106,7 @@ static inline void sums_of_eight(const int16_t *row, int32_t rows, int32_t colum
     for (; rows > 0; rows--, row += pool->row_step) {
         const int16_t *pixel = row;
 
-        for (int32_t x = columns; x > 0; x--, pixel += step) {
+        for (int32_t x = columns; x > 0; x--, pixel = &pixel[step]) {
             left = vaddq_s32(left, vldrhq_s32(pixel));
             right = vaddq_s32(right, vldrhq_s32(pixel + LANES / 2));
         }
@@ -126,7 +126,7 @@ static inline void store(int16_t *output, int32x4_t sums, uint32_t count, uint32
 void ethosgen_average_pool_s16(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
                                const struct ethosgen_pool_s16 *pool)
 {
-    uint32_t count = (uint32_t)(rows * columns), reciprocal = UINT32_MAX / count + 1;
+    uint32_t count = (uint32_t)(rows * columns), reciprocal = UINT32_MAX / count + 1u;
     int32_t left = pool->channels;
 
     for (; left >= LANES; left -= LANES, input += LANES, output += LANES) {

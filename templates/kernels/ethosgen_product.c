@@ -157,7 +157,7 @@ void ethosgen_turn_s8(int8_t *to, const int8_t *from, int32_t rows, int32_t colu
 {
     for (int32_t column = 0; column < columns; column++) {
         gather(to, from + column, places_of(columns), EIGHT * columns, rows);
-        to += rows;
+        to = &to[rows];
     }
 }
 #else
@@ -184,7 +184,7 @@ sum_columns(int32_t *sums, const int8_t *row, const int8_t *values, int32_t coun
             c += value * values[2 * column];
             d += value * values[3 * column];
         }
-        values += step;
+        values = &values[step];
     }
     total *= product->second_zero_point;
     sums[0] = a - total;

@@ -27,7 +27,7 @@ static inline void copy_rows(int8_t *patch, const int8_t *input, int32_t y, int3
         }
         y += window->dilation_y;
         at += window->dilation_y * row_bytes;
-        patch += patch_bytes;
+        patch = &patch[patch_bytes];
     }
 }
 

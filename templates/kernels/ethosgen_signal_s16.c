@@ -21,10 +21,13 @@ static int32_t ordered_amplitude(const int16_t *input, int32_t count)
     for (int32_t i = 0; i < count; i++) {
         int32_t value = input[i];
 
-        if (value > most)
+        if (value > most) {
             most = value;
-        else if (-value > most)
+        } else if (-value > most) {
             most = (int16_t)-value;
+        } else {
+            /* not larger */
+        }
     }
     return most;
 }
@@ -36,7 +39,8 @@ void ethosgen_window_s16(int16_t *output, const int16_t *input, const int16_t *w
     int32x4_t places = vdupq_n_s32(-shift);
 
     for (int32_t i = 0; i < count; i += 8) {
-        mve_pred16_t inside = vctp16q((uint32_t)(count - i));
+        int32_t left = count - i;
+        mve_pred16_t inside = vctp16q((uint32_t)left);
         int16x8_t x = vldrhq_z_s16(input + i, inside), w = vldrhq_z_s16(window + i, inside);
         int16x8_t y = vqmovnbq_s32(x, vshlq_s32(vmullbq_int_s16(x, w), places));
 
@@ -50,15 +54,19 @@ static inline int32_t greatest(const int16_t *input, int32_t count)
 {
     uint16_t most = 0;
 
-    for (int32_t i = 0; i < count; i += 8)
-        most = vmaxavq_s16(most, vldrhq_z_s16(input + i, vctp16q((uint32_t)(count - i))));
+    for (int32_t i = 0; i < count; i += 8) {
+        int32_t left = count - i;
+
+        most = vmaxavq_s16(most, vldrhq_z_s16(input + i, vctp16q((uint32_t)left)));
+    }
     return most;
 }
 
 static inline void shifted(int16_t *output, const int16_t *input, int32_t count, int32_t bits)
 {
     for (int32_t i = 0; i < count; i += 8) {
-        mve_pred16_t inside = vctp16q((uint32_t)(count - i));
+        int32_t left = count - i;
+        mve_pred16_t inside = vctp16q((uint32_t)left);
 
         vstrhq_p_s16(output + i, vshlq_r_s16(vldrhq_z_s16(input + i, inside), bits), inside);
     }
@@ -90,8 +98,9 @@ static int32_t greatest(const int16_t *input, int32_t count)
 
 static void shifted(int16_t *output, const int16_t *input, int32_t count, int32_t bits)
 {
-    for (int32_t i = 0; i < count; i++)
+    for (int32_t i = 0; i < count; i++) {
         output[i] = (int16_t)(input[i] * (1 << bits));
+    }
 }
 #endif
 
@@ -99,10 +108,12 @@ void ethosgen_auto_scale_s16(int16_t *output, int32_t *bits, const int16_t *inpu
 {
     int32_t most = greatest(input, count), places = 0;
 
-    if (most > MOST)
+    if (most > MOST) {
         most = ordered_amplitude(input, count);
-    for (; most > 0 && most < HALF; most *= 2)
+    }
+    for (; most > 0 && most < HALF; most *= 2) {
         places++;
+    }
     *bits = places;
     shifted(output, input, count, places);
 }

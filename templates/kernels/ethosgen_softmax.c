@@ -57,7 +57,7 @@ static inline int8_t greatest_of(const int8_t *row, int32_t depth)
     int8_t most = INT8_MIN;
 
     for (int32_t i = 0; i < depth; i += 16) {
-        mve_pred16_t inside = vctp8q((uint32_t)(depth - i));
+        mve_pred16_t inside = vctp8q((uint32_t)depth - (uint32_t)i);
 
         most = vmaxvq_p_s8(most, vldrbq_z_s8(row + i, inside), inside);
     }
@@ -79,7 +79,7 @@ static void softmax_row(int8_t *output, const int8_t *row, int32_t depth, const 
     int32_t sum = 0;
 
     for (int32_t i = 0; i < depth; i += 4) {
-        mve_pred16_t inside = vctp32q((uint32_t)(depth - i));
+        mve_pred16_t inside = vctp32q((uint32_t)depth - (uint32_t)i);
         int32x4_t terms = exponentials_of(row + i, greatest, table, inside);
 
         sum = vaddvaq_p_s32(sum, vrshrq_n_s32(terms, SUM_BITS), inside);
@@ -88,7 +88,7 @@ static void softmax_row(int8_t *output, const int8_t *row, int32_t depth, const 
     int32x4_t shift = vdupq_n_s32(-share.exponent);
 
     for (int32_t i = 0; i < depth; i += 4) {
-        mve_pred16_t inside = vctp32q((uint32_t)(depth - i));
+        mve_pred16_t inside = vctp32q((uint32_t)depth - (uint32_t)i);
         int32x4_t terms = exponentials_of(row + i, greatest, table, inside);
         int32x4_t value = vrshlq_s32(vqrdmulhq_n_s32(terms, share.inverse), shift);
 
@@ -131,7 +131,7 @@ void ethosgen_softmax_s8(int8_t *output, const int8_t *input, int32_t rows, int3
 {
     for (int32_t left = rows; left > 0; left--) {
         softmax_row(output, input, depth, exponentials);
-        output += depth;
-        input += depth;
+        output = &output[depth];
+        input = &input[depth];
     }
 }

@@ -57,7 +57,7 @@ static inline int32_t greatest_of(const int16_t *row, int32_t depth)
  * Store the exponentials of a row, and return their sum. For a factor of 2^16 and more, distances wrap
  * as TensorFlow Lite Micro's, so that they can be beyond either end of the curve.
  */
-static inline int32_t raise(int16_t *output, const int16_t *row, int32_t depth, int32_t greatest,
+static inline int32_t raised(int16_t *output, const int16_t *row, int32_t depth, int32_t greatest,
                             const int16_t *curve, const struct ethosgen_multiplier *by)
 {
     int32x4_t mask = vdupq_n_s32((1 << LINE_BITS) - 1);
@@ -107,7 +107,7 @@ static inline int32_t greatest_of(const int16_t *row, int32_t depth)
     return greatest;
 }
 
-static inline int32_t raise(int16_t *output, const int16_t *row, int32_t depth, int32_t greatest,
+static inline int32_t raised(int16_t *output, const int16_t *row, int32_t depth, int32_t greatest,
                             const int16_t *curve, const struct ethosgen_multiplier *by)
 {
     int32_t total = 0;
@@ -115,7 +115,7 @@ static inline int32_t raise(int16_t *output, const int16_t *row, int32_t depth, 
     for (int32_t i = 0; i < depth; i++) {
         int32_t x = ethosgen_rescale(row[i] - greatest, by);
 
-        x = interpolated(curve, limited((int32_t)((uint32_t)x + INT16_MAX)));
+        x = interpolated(curve, limited((int32_t)((uint32_t)x + (uint32_t)INT16_MAX)));
         output[i] = (int16_t)x;
         total += x;
     }
@@ -139,7 +139,7 @@ void ethosgen_softmax_s16(int16_t *output, const int16_t *input, const int16_t *
 
     for (int32_t left = softmax.rows; left > 0; left--) {
         int32_t greatest = greatest_of(input, softmax.depth);
-        int32_t total = raise(output, input, softmax.depth, greatest, exponentials, &softmax.scale);
+        int32_t total = raised(output, input, softmax.depth, greatest, exponentials, &softmax.scale);
 
         divide(output, softmax.depth, share_of(total, reciprocals));
         input += softmax.depth;

@@ -105,8 +105,8 @@ static __attribute__((noinline)) void recall(uint32_t *totals, int16_t *state, c
         }
         state[past] = *now++;
         *totals++ += (uint32_t)(state[past] * time[past]);
-        state += past + 1;
-        time += past + 1;
+        state = &state[past + 1];
+        time = &time[past + 1];
     }
 #endif
 }
@@ -170,10 +170,10 @@ void ethosgen_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, const
                     }
                 }
             }
-            weights += block_bytes;
+            weights = &weights[block_bytes];
             biases += ETHOSGEN_BLOCK;
-            state += some * memory;
-            time += some * memory;
+            state = &state[some * memory];
+            time = &time[some * memory];
         }
         convert(output, totals, count, &out, &svdf->output);
         output += ETHOSGEN_BLOCK;

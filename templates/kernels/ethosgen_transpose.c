@@ -160,7 +160,7 @@ static inline uint32_t word(const uint8_t *from)
 {
     uint32_t value;
 
-    memcpy(&value, from, sizeof(value));
+    (void)memcpy(&value, from, sizeof(value));
     return value;
 }
 
@@ -169,8 +169,8 @@ static inline void store_halves(uint8_t *to, uint8_t *next, uint32_t a, uint32_t
 {
     uint32_t first = (a & low) | b << 16, second = a >> 16 | (b & ~low);
 
-    memcpy(to, &first, sizeof(first));
-    memcpy(next, &second, sizeof(second));
+    (void)memcpy(to, &first, sizeof(first));
+    (void)memcpy(next, &second, sizeof(second));
 }
 
 /* Turn 4 rows as far as there are squares of 4 x 4 bytes; return the columns that are left. */
@@ -220,7 +220,7 @@ void ethosgen_transpose_8(void *output, const void *input, const struct ethosgen
             column_8(to + done * out + row, from + row * in + done, rest, out);
         }
     }
-    for (; left > 0; left--, from += in, to++) {
+    for (; left > 0; left--, from = &from[in], to++) {
         column_8(to, from, block->columns, out);
     }
 }

@@ -17,7 +17,7 @@ enum { ETHOSGEN_WIDE_SCALES = 4 };
 static inline int16_t ethosgen_wide_output(int64_t sum, const int32_t *scale, int32_t low,
                                            int32_t high)
 {
-    int64_t rest = (int64_t)((uint64_t)(uint32_t)scale[1] << 32 | (uint32_t)scale[0]);
+    int64_t rest = (int64_t)(((uint64_t)(uint32_t)scale[1] << 32) | (uint32_t)scale[0]);
     int32_t value = (int32_t)((sum * scale[2] + rest) >> scale[3]);
 
     value = value < low ? low : value;

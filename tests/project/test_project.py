@@ -172,7 +172,7 @@ def test_a_network_without_npu_needs_no_stream() -> None:
 
 def test_the_commands_follow_the_header() -> None:
     source = text(render(make_program(), BOARD), "model/plus_one_commands.c")
-    words = [int(word, 16) for word in re.findall(r"0x([0-9a-f]{8}),", source)]
+    words = [int(word, 16) for word in re.findall(r"0x([0-9a-f]{8})u,", source)]
     assert words[8:] == np.frombuffer(COMMANDS, "<u4").tolist()
 
 
@@ -182,7 +182,7 @@ def test_the_commands_follow_the_header() -> None:
 def test_words_are_padded() -> None:
     assert word_text(b"\x01\x02\x03\x04\x05") == {
         "count": 2,
-        "text": "    0x04030201, 0x00000005,",
+        "text": "    0x04030201u, 0x00000005u,",
     }
 
 
@@ -190,6 +190,7 @@ def test_words_are_padded() -> None:
     ("dtype", "values", "expected"),
     [
         ("int8", [-128, 127], "-128, 127,"),
+        ("uint8", [0, 255], "0u, 255u,"),
         ("int32", [-(1 << 31)], "-2147483648,"),
         ("int64", [-(1 << 63), 5], "(-9223372036854775807 - 1), 5,"),
         ("bool", [True, False], "true, false,"),

@@ -24,7 +24,7 @@ def float_text(value: float) -> str:
 def word_text(data: bytes) -> dict[str, Any]:
     """Return bytes as little-endian words: their count, and the initializer's text."""
     padded = data + bytes(-len(data) % 4)
-    words = [f"0x{word:08x}," for word in np.frombuffer(padded, "<u4").tolist()]
+    words = [f"0x{word:08x}u," for word in np.frombuffer(padded, "<u4").tolist()]
     return {"count": len(words), "text": _lines(words, 8)}
 
 
@@ -36,8 +36,9 @@ def array_text(dtype: str, data: bytes) -> dict[str, Any]:
     elif dtype == "bool":
         items = [f"{'true' if value else 'false'}," for value in values]
     else:
-        # C has no negative literals, so the smallest int64 needs an expression.
-        suffix = "u" if dtype == "uint64" else ""
+        # C has no negative literals, so the smallest int64 needs an expression. Rule 7.2 of MISRA C
+        # asks for the suffix of all unsigned constants.
+        suffix = "u" if dtype.startswith("uint") else ""
         items = [
             "(-9223372036854775807 - 1)," if v == _INT64_MIN else f"{v}{suffix}," for v in values
         ]

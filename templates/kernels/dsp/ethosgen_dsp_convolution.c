@@ -11,7 +11,7 @@ static void copy(int8_t *to, const int8_t *from, int32_t bytes)
     for (; bytes >= 4; bytes -= 4) {
         uint32_t word = ethosgen_dsp_word(from);
 
-        memcpy(to, &word, sizeof word);
+        (void)memcpy(to, &word, sizeof word);
         to += 4;
         from += 4;
     }
@@ -34,7 +34,7 @@ static void gather_rows(int8_t *patch, const int8_t *input, struct ethosgen_dsp_
 
     for (int32_t left = window->taps_y; left > 0; left--) {
         copy(patch, from, bytes);
-        patch += bytes;
+        patch = &patch[bytes];
         from += window->dilation_y * row_bytes;
     }
 }
@@ -49,7 +49,7 @@ void ethosgen_dsp_gather(int8_t *patch, const int8_t *input, struct ethosgen_dsp
     int32_t first = at.x < 0 ? -at.x : 0, last = least(window->taps_x, window->width - at.x);
 
     if (!ethosgen_dsp_is_inside(at, window)) {
-        memset(patch, window->zero_point, (size_t)depth);
+        (void)memset(patch, window->zero_point, (size_t)depth);
     } else if (is_dense) {
         gather_rows(patch, input, at, window);
         return;
@@ -70,7 +70,7 @@ void ethosgen_dsp_gather(int8_t *patch, const int8_t *input, struct ethosgen_dsp
                 if (column >= 0 && column < window->width) {
                     copy(patch, from + column * window->pixel, channels);
                 }
-                patch += channels;
+                patch = &patch[channels];
             }
         }
     }
@@ -103,7 +103,7 @@ void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room
     int8_t *patch = (int8_t *)(wide + 2 * ETHOSGEN_DSP_ROWS * ethosgen_dsp_steps(depth));
     struct ethosgen_dsp_tile tile;
 
-    memset(tile.second, 0, sizeof tile.second);
+    (void)memset(tile.second, 0, sizeof tile.second);
     for (int32_t row = 0; row < window->rows; row++) {
         int8_t *place = output + row * window->row_step;
 

@@ -15,7 +15,7 @@ static inline void append_pixel(struct ethosgen_dsp_writer *writer, const int16_
                                 int32_t channels)
 {
     for (; channels > 0; channels -= ETHOSGEN_DSP_PAIR) {
-        *writer->to = from ? (int32_t)ethosgen_dsp_word(from) : 0;
+        *writer->to = from != NULL ? (int32_t)ethosgen_dsp_word(from) : 0;
         writer->to += writer->step;
         from = from ? from + ETHOSGEN_DSP_PAIR : from;
     }

@@ -69,7 +69,7 @@ void ethosgen_dsp_curve_s16(int16_t *output, const int16_t *input, int32_t count
     const struct ethosgen_dsp_curve_s16 curve = *shape;
     const struct lines lines = {heights + MIDDLE, slopes + MIDDLE};
 
-    if (curve.is_tanh) {
+    if (curve.is_tanh != 0) {
         EACH(tanh_of)
     } else {
         EACH(logistic)

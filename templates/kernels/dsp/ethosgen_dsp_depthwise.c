@@ -36,7 +36,7 @@ static void clear(int16_t *planes, int32_t count, int32_t value)
     for (; count >= 8; count -= 8) {
         uint32_t pairs[4] = {pair, pair, pair, pair};
 
-        memcpy(planes, pairs, sizeof pairs);
+        (void)memcpy(planes, pairs, sizeof pairs);
         planes += 8;
     }
     for (; count > 0; count--) {
@@ -60,7 +60,7 @@ static inline uint32_t channels_of(const int8_t *pixel, int32_t count)
 
 static inline void store_pair(int16_t *to, uint32_t pair)
 {
-    memcpy(to, &pair, sizeof pair);
+    (void)memcpy(to, &pair, sizeof pair);
 }
 
 /* Where a row goes in each plane, and where its next pixel is. */
@@ -228,9 +228,9 @@ static void run_block(int8_t *output, const int8_t *input, void *room, int32_t c
          height_of(rows, layer), layer->channels - first, layer);
     start_run(&run, layer);
     output += row * layer->output_row + made;
-    weights += made * taps;
+    weights = &weights[made * taps];
     scale += made;
-    planes += (channel - first) * plane;
+    planes = &planes[(channel - first) * plane];
     for (; channel < end; channel++) {
         for (int32_t copy = 0; copy < copies; copy++) {
             if (is_3x3) {
@@ -242,10 +242,10 @@ static void run_block(int8_t *output, const int8_t *input, void *room, int32_t c
                 ethosgen_dsp_run_channel(output, planes, room, rows, weights, scale, layer);
             }
             output++;
-            weights += taps;
+            weights = &weights[taps];
             scale++;
         }
-        planes += plane;
+        planes = &planes[plane];
     }
 }
 

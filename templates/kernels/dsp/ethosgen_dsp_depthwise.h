@@ -95,7 +95,7 @@ static inline uint32_t ethosgen_dsp_low_and_high(uint32_t low, uint32_t high)
 
 static inline uint32_t ethosgen_dsp_twice(uint32_t halves)
 {
-    return ethosgen_dsp_low_halves(halves * 2, (halves >> 16) * 2);
+    return ethosgen_dsp_low_halves(halves * 2u, (halves >> 16) * 2u);
 }
 
 static inline int32_t ethosgen_dsp_add_products(uint32_t a, uint32_t b, int32_t sum)

@@ -155,7 +155,7 @@ static inline void run_pairs(struct ethosgen_dsp_run *run, int32_t columns)
         const int16_t *from = run->row, *end = from + run->pair_bytes / 2;
 
         run->output = run->row_output;
-        for (; from != end; from += 2 * columns) {
+        for (; from != end; from = &from[2 * columns]) {
             *run->output = output_of(run, from);
             if (from + 2 * columns != end || !run->is_odd) {
                 run->output[run->step] = output_of(run, from + columns);

@@ -7,10 +7,10 @@
 
 enum { TAPS = ETHOSGEN_DSP_TAPS };
 
-typedef struct ethosgen_dsp_depthwise Layer;
+typedef struct ethosgen_dsp_depthwise AnyLayer;
 
 /* Write a channel's weights, doubled, as pairs of 16 bits. */
-static void widen(uint32_t *to, const int8_t *weights, const Layer *layer)
+static void widen(uint32_t *to, const int8_t *weights, const AnyLayer *layer)
 {
     int32_t row = (layer->taps_x + TAPS - 1) / TAPS * TAPS, pairs = (layer->taps_x + 1) / 2;
 
@@ -25,7 +25,7 @@ static void widen(uint32_t *to, const int8_t *weights, const Layer *layer)
                 *to++ = ethosgen_dsp_high_halves(even, odd);
             }
         }
-        weights += row;
+        weights = &weights[row];
     }
 }
 
@@ -36,7 +36,7 @@ static inline uint32_t load(const int16_t *from)
 
 /* Compute one output. */
 static void window(int8_t *output, const int16_t *from, const uint32_t *weights,
-                   const struct ethosgen_core_scale *scale, const Layer *layer)
+                   const struct ethosgen_core_scale *scale, const AnyLayer *layer)
 {
     int32_t sum = scale->bias, down = layer->dilation_y * layer->plane_row;
 
@@ -44,14 +44,14 @@ static void window(int8_t *output, const int16_t *from, const uint32_t *weights,
         for (const int16_t *x = from, *end = from + layer->taps_x; x < end; x += 2) {
             sum = ethosgen_dsp_add_products(load(x), *weights++, sum);
         }
-        from += down;
+        from = &from[down];
     }
     *output = (int8_t)ethosgen_dsp_requantize(sum, scale);
 }
 
 /* Compute 4 outputs. The compiler would keep an array of sums in memory, so each has a name. */
 static void windows(int8_t *output, const int16_t *from, const uint32_t *weights,
-                    const struct ethosgen_core_scale *scale, const Layer *layer)
+                    const struct ethosgen_core_scale *scale, const AnyLayer *layer)
 {
     int32_t step = layer->stride_x, down = layer->dilation_y * layer->plane_row;
     int32_t a = scale->bias, b = a, c = a, d = a;
@@ -71,7 +71,7 @@ static void windows(int8_t *output, const int16_t *from, const uint32_t *weights
             d = ethosgen_dsp_add_products(load(at_d), pair, d);
             at_d += 2;
         }
-        from += down;
+        from = &from[down];
     }
     step = layer->output_step;
     output[0] = (int8_t)ethosgen_dsp_requantize(a, scale);
@@ -82,7 +82,7 @@ static void windows(int8_t *output, const int16_t *from, const uint32_t *weights
 
 /* The same for one output, whose taps may be apart. */
 static inline void scattered(int8_t *output, const int16_t *from, const uint32_t *weights,
-                             const struct ethosgen_core_scale *scale, const Layer *layer)
+                             const struct ethosgen_core_scale *scale, const AnyLayer *layer)
 {
     int32_t sum = scale->bias;
 
@@ -93,7 +93,7 @@ static inline void scattered(int8_t *output, const int16_t *from, const uint32_t
         for (int32_t left = layer->taps_x; left > 0; left--) {
             int16_t weight;
 
-            memcpy(&weight, halves, sizeof weight);
+            (void)memcpy(&weight, halves, sizeof weight);
             halves += sizeof weight;
             sum += *x * weight;
             x += layer->dilation_x;
@@ -105,7 +105,7 @@ static inline void scattered(int8_t *output, const int16_t *from, const uint32_t
 }
 
 static void run_row(int8_t *output, const int16_t *from, const uint32_t *weights,
-                    const struct ethosgen_core_scale *scale, const Layer *layer)
+                    const struct ethosgen_core_scale *scale, const AnyLayer *layer)
 {
     int32_t left = layer->pixels;
 
@@ -137,7 +137,7 @@ static void run_row(int8_t *output, const int16_t *from, const uint32_t *weights
 
 void ethosgen_dsp_run_channel(int8_t *output, const int16_t *plane, uint32_t *pairs, int32_t rows,
                               const int8_t *weights, const struct ethosgen_core_scale *scale,
-                              const Layer *layer)
+                              const AnyLayer *layer)
 {
     widen(pairs, weights, layer);
     for (; rows > 0; rows--) {

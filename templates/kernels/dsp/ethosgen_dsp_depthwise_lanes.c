@@ -11,7 +11,7 @@
 
 enum { LANES = 4 };
 
-typedef struct ethosgen_dsp_lanes Layer;
+typedef struct ethosgen_dsp_lanes LanesLayer;
 
 /* Four channels of the outputs. */
 struct block {
@@ -138,7 +138,7 @@ run_copies(struct run *run __attribute__((unused)))
 
 static inline uint32_t place_of(const int8_t *pixel, const struct run *run)
 {
-    return (uint32_t)(pixel - run->input) + 1;
+    return (uint32_t)(pixel - run->input) + 1u;
 }
 
 static inline uint32_t place_outside(const int8_t *blank)
@@ -149,7 +149,7 @@ static inline uint32_t place_outside(const int8_t *blank)
 
 static inline int32_t value_at(uint32_t place, int32_t channel, const struct run *run)
 {
-    return place == OUTSIDE ? run->zero_point : run->input[(int32_t)(place - 1) + channel];
+    return place == OUTSIDE ? run->zero_point : run->input[(int32_t)(place - 1u) + channel];
 }
 
 /* Compute blocks whose lanes are `step` channels of the input apart. */
@@ -159,7 +159,7 @@ static void run_all(struct run *run, int32_t step)
         const struct block *block = run->blocks++;
         int32_t sums[LANES] = {0}, pairs = 0;
 
-        for (; run->places[2 * pairs] != 0; pairs++) {
+        for (; run->places[2 * pairs] != 0u; pairs++) {
             for (int32_t lane = 0; lane < LANES; lane++) {
                 const int8_t *weights = run->weights + 8 * pairs + 4 * (lane % 2) + lane / 2;
                 int32_t channel = block->from + lane * step;
@@ -191,7 +191,7 @@ static void run_copies(struct run *run)
 
 /* Write the places of the pixels under the window at row y, column x (which may be negative). */
 static void find(uint32_t *places, const struct run *run, const int8_t *blank, int32_t y, int32_t x,
-                 const Layer *layer)
+                 const LanesLayer *layer)
 {
     int32_t step = layer->dilation_x * layer->channels, taps = layer->taps_x;
     int32_t end = x + taps * layer->dilation_x;
@@ -206,14 +206,14 @@ static void find(uint32_t *places, const struct run *run, const int8_t *blank, i
         } else if (x >= 0 && end - layer->dilation_x < layer->width) {
             for (int32_t left = taps; left > 0; left--) {
                 *places++ = place_of(pixel, run);
-                pixel += step;
+                pixel = &pixel[step];
             }
         } else {
             for (int32_t column = x; column < end; column += layer->dilation_x) {
                 bool is_inside = column >= 0 && column < layer->width;
 
                 *places++ = is_inside ? place_of(pixel, run) : place_outside(blank);
-                pixel += step;
+                pixel = &pixel[step];
             }
         }
         y += layer->dilation_y;
@@ -226,14 +226,14 @@ static void find(uint32_t *places, const struct run *run, const int8_t *blank, i
 }
 
 static inline void run_layer(int8_t *output, const int8_t *input, void *room, const int8_t *weights,
-                             const int32_t *blocks, const Layer *layer,
+                             const int32_t *blocks, const LanesLayer *layer,
                              void (*compute)(struct run *run))
 {
     uint32_t *places = room;
     int8_t *blank = (int8_t *)(places + (layer->taps_y * layer->taps_x + 1) / 2 * 2 + 2);
     struct run run = {.places = places, .input = input, .zero_point = layer->zero_point};
 
-    memset(blank, layer->zero_point, (size_t)layer->channels);
+    (void)memset(blank, layer->zero_point, (size_t)layer->channels);
     for (int32_t row = 0; row < layer->rows; row++) {
         for (int32_t column = 0; column < layer->columns; column++) {
             find(places, &run, blank, row * layer->stride_y - layer->before_y,
@@ -251,14 +251,14 @@ static inline void run_layer(int8_t *output, const int8_t *input, void *room, co
 
 void ethosgen_dsp_depthwise_lanes_s8(int8_t *output, const int8_t *input, void *room,
                                      const int8_t *weights, const int32_t *blocks,
-                                     const Layer *shape)
+                                     const LanesLayer *shape)
 {
     run_layer(output, input, room, weights, blocks, shape, run_lanes);
 }
 
 void ethosgen_dsp_depthwise_copies_s8(int8_t *output, const int8_t *input, void *room,
                                       const int8_t *weights, const int32_t *blocks,
-                                      const Layer *shape)
+                                      const LanesLayer *shape)
 {
     run_layer(output, input, room, weights, blocks, shape, run_copies);
 }

@@ -8,8 +8,8 @@
 
 enum { LANES = 4 };
 
-typedef struct ethosgen_dsp_depthwise_s16 Layer;
-typedef struct ethosgen_dsp_scale_s16 Scale;
+typedef struct ethosgen_dsp_depthwise_s16 LayerS16;
+typedef struct ethosgen_dsp_scale_s16 LayerScale;
 
 #if ETHOSGEN_DSP
 /* The product of two halves, each the lower or the upper one, added to a sum. */
@@ -20,7 +20,7 @@ typedef struct ethosgen_dsp_scale_s16 Scale;
 #define ADD_HIGH_HIGH(sum, a, b) ADD("smlatt", sum, a, b)
 
 /* The upper word of a sum times a mantissa, plus the addend. */
-static inline int32_t scaled(int32_t sum, const Scale *scale)
+static inline int32_t scaled(int32_t sum, const LayerScale *scale)
 {
     uint32_t low = scale->low;
     int32_t high = scale->high;
@@ -36,9 +36,9 @@ static inline int32_t scaled(int32_t sum, const Scale *scale)
 #define ADD_HIGH_LOW(sum, a, b) (sum) += HIGH(a) * LOW(b)
 #define ADD_HIGH_HIGH(sum, a, b) (sum) += HIGH(a) * HIGH(b)
 
-static inline int32_t scaled(int32_t sum, const Scale *scale)
+static inline int32_t scaled(int32_t sum, const LayerScale *scale)
 {
-    int64_t addend = (int64_t)((uint64_t)(uint32_t)scale->high << 32 | scale->low);
+    int64_t addend = (int64_t)(((uint64_t)(uint32_t)scale->high << 32) | scale->low);
 
     return (int32_t)(((int64_t)sum * scale->mantissa + addend) >> 32);
 }
@@ -50,14 +50,14 @@ struct window {
     int32_t columns;
 };
 
-static inline int16_t output_of(int32_t sum, const Scale *scale)
+static inline int16_t output_of(int32_t sum, const LayerScale *scale)
 {
     return (int16_t)ethosgen_dsp_saturate_16(scaled(sum, scale) >> scale->shift);
 }
 
 /* Compute 4 channels, each of which has one input. */
 static void compute_four(int16_t *output, const int16_t *input, const int8_t *weights,
-                         struct window window, const Scale *scales, const Layer *layer)
+                         struct window window, const LayerScale *scales, const LayerS16 *layer)
 {
     int32_t tap = layer->tap, channels = layer->channels;
     int32_t sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
@@ -75,8 +75,8 @@ static void compute_four(int16_t *output, const int16_t *input, const int8_t *we
             ADD_HIGH_LOW(sum1, first, odd);
             ADD_LOW_HIGH(sum2, second, even);
             ADD_HIGH_HIGH(sum3, second, odd);
-            pixel += tap;
-            weight += channels;
+            pixel = &pixel[tap];
+            weight = &weight[channels];
         }
         input += layer->row;
         weights += layer->weight_row;
@@ -88,7 +88,7 @@ static void compute_four(int16_t *output, const int16_t *input, const int8_t *we
 }
 
 static int16_t compute_one(const int16_t *input, const int8_t *weights, struct window window,
-                           const Scale *scale, const Layer *layer)
+                           const LayerScale *scale, const LayerS16 *layer)
 {
     int32_t tap = layer->tap, channels = layer->channels, sum = 0;
 
@@ -98,8 +98,8 @@ static int16_t compute_one(const int16_t *input, const int8_t *weights, struct w
 
         for (int32_t left = window.columns; left > 0; left--) {
             sum += *pixel * *weight;
-            pixel += tap;
-            weight += channels;
+            pixel = &pixel[tap];
+            weight = &weight[channels];
         }
         input += layer->row;
         weights += layer->weight_row;
@@ -109,9 +109,9 @@ static int16_t compute_one(const int16_t *input, const int8_t *weights, struct w
 
 void ethosgen_dsp_depthwise_s16(int16_t *output, const int16_t *input, const int8_t *weights,
                                 int32_t rows, int32_t columns, const int32_t *scales,
-                                const Layer *layer)
+                                const LayerS16 *layer)
 {
-    const Scale *scale = (const Scale *)scales;
+    const LayerScale *scale = (const LayerScale *)scales;
     struct window window = {rows, columns};
     int32_t channels = layer->channels;
 

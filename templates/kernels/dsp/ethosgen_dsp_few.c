@@ -184,7 +184,7 @@ add_window(const int8_t *from, const int8_t *weights, const struct ethosgen_core
     for (int32_t left = window->taps_y; left > 0; left--) {
         sums = add_row(sums, from, weights, bytes / STEP, depth, channels);
         from += window->dilation_y * window->width * window->pixel;
-        weights += bytes;
+        weights = &weights[bytes];
     }
     return sums;
 }

@@ -51,7 +51,8 @@ static void advance(int8_t *output, const struct ethosgen_dsp_row *input,
 {
     for (int32_t left = lstm->units; left > 0; left -= BLOCK) {
         int32_t count = left < BLOCK ? left : BLOCK, sums = GATES * count;
-        int32_t gates[GATES * BLOCK], back[GATES * BLOCK];
+        int32_t gates[GATES * BLOCK];
+        int32_t back[GATES * BLOCK];
 
         weights = ethosgen_dsp_sums(gates, biases, sums / 2, input, weights);
         weights = ethosgen_dsp_sums(back, biases + sums, sums / 2, hidden, weights);
@@ -64,8 +65,8 @@ static void advance(int8_t *output, const struct ethosgen_dsp_row *input,
             bend(forward, back + gate * count, count, lines, gate == CELL ? &TANH : &SIGMOID);
         }
         update(output, cell, gates, count, lines, &lstm->cell);
-        output += count;
-        cell += count;
+        output = &output[count];
+        cell = &cell[count];
     }
 }
 
@@ -80,7 +81,7 @@ void ethosgen_dsp_lstm_s8(int8_t *output, const int8_t *input, int8_t *hidden, i
         struct ethosgen_dsp_row old = ethosgen_dsp_row_of(behind, hidden, lstm->units);
 
         advance(output, &row, &old, cell, weights, biases, lines, lstm);
-        memcpy(hidden, output, (size_t)lstm->units);
+        (void)memcpy(hidden, output, (size_t)lstm->units);
         input += lstm->row_step * lstm->features;
         output += lstm->row_step * lstm->units;
     }

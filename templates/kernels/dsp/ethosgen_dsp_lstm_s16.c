@@ -46,7 +46,7 @@ void ethosgen_dsp_lstm_s16(int16_t *output, const int16_t *input, int16_t *hidde
                                 &lstm->back);
         bend(forward, back, units, lines);
         update(output, cell, forward, units, lines, &lstm->cell);
-        memcpy(hidden, output, (size_t)units * sizeof *hidden);
+        (void)memcpy(hidden, output, (size_t)units * sizeof *hidden);
         input += lstm->row_step * features;
         output += lstm->row_step * units;
     }

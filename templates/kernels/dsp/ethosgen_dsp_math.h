@@ -123,7 +123,7 @@ static inline uint32_t ethosgen_dsp_word(const void *from)
 {
     uint32_t word;
 
-    memcpy(&word, from, sizeof word);
+    (void)memcpy(&word, from, sizeof word);
     return word;
 }
 
@@ -198,7 +198,7 @@ static inline void ethosgen_dsp_bound(int8_t *values, int32_t count, int32_t low
         uint32_t word = ethosgen_dsp_greatest(ethosgen_dsp_word(values), lows);
 
         word = ethosgen_dsp_least(word, highs);
-        memcpy(values, &word, sizeof word);
+        (void)memcpy(values, &word, sizeof word);
         values += 4;
     }
     for (; count > 0; count--) {
@@ -256,7 +256,7 @@ static inline void ethosgen_dsp_bound_s16(int16_t *values, int32_t count, int32_
         uint32_t pair = ethosgen_dsp_greatest_16(ethosgen_dsp_word(values), lows);
 
         pair = ethosgen_dsp_least_16(pair, highs);
-        memcpy(values, &pair, sizeof pair);
+        (void)memcpy(values, &pair, sizeof pair);
         values += 2;
     }
     if (count > 0) {

@@ -354,14 +354,14 @@ static void multiply(struct ethosgen_dsp_tile *tile, int32_t count)
                 for (int32_t place = 0; place < 2; place++) {
                     int32_t value = half(values, place), both = half(weights, place);
 
-                    first += (uint32_t)(value * (both & UINT8_MAX));
+                    first += (uint32_t)(value * (int32_t)((uint32_t)both & UINT8_MAX));
                     second += value * (both >> 8);
                 }
             }
             int8_t *output = tile->output + row * tile->stride;
 
             output[0] = (int8_t)ethosgen_dsp_requantize(
-                (int32_t)(2 * first - (uint32_t)tile->excess[row]), tile->scales);
+                (int32_t)((2u * first) - (uint32_t)tile->excess[row]), tile->scales);
             output[1] = (int8_t)ethosgen_dsp_requantize(2 * second + tile->scales[1].bias,
                                                         tile->scales + 1);
         }
@@ -424,7 +424,7 @@ static inline int32_t widen_row(int32_t *to, const int8_t *row, int32_t depth, i
         to += 2 * step;
         row += STEP;
     }
-    return (int32_t)((uint32_t)sum * (2 * 128));
+    return (int32_t)((uint32_t)sum * (2u * 128u));
 }
 
 int32_t ethosgen_dsp_widen(int32_t *to, const int8_t *row, int32_t depth, int32_t count)
@@ -443,7 +443,7 @@ static void multiply_apart(struct ethosgen_dsp_tile *tile, int32_t first, int32_
         tile->pairs = 1;
         multiply_rows(tile);
         for (int32_t row = 0; row < ROWS; row++) {
-            memcpy(tile->outputs[row] + channel, made + 2 * row, channel + 1 < channels ? 2 : 1);
+            (void)memcpy(tile->outputs[row] + channel, made + 2 * row, channel + 1 < channels ? 2 : 1);
         }
     }
 }
@@ -502,7 +502,7 @@ void ethosgen_dsp_matrix_s8(int8_t *output, const int8_t *rows, int32_t count, v
     int32_t *wide = room;
     struct ethosgen_dsp_tile tile;
 
-    memset(tile.second, 0, sizeof tile.second);
+    (void)memset(tile.second, 0, sizeof tile.second);
     while (count > 0) {
         int32_t some = ethosgen_dsp_rows(count);
 

@@ -11,14 +11,14 @@
 
 enum { ROWS = ETHOSGEN_DSP_TILE_ROWS, CHANNELS = 2, SUMS = ROWS * CHANNELS, WORD_BYTES = 4 };
 
-typedef struct ethosgen_dsp_scale_s16 Scale;
+typedef struct ethosgen_dsp_scale_s16 ScaleS16;
 
 /* Some pairs of channels of 4 rows, or of one, in the order in which the assembly loads its fields. */
 struct tile {
     const int32_t *rows;
     const int32_t *end; /* of the rows */
     const int8_t *weights;
-    const Scale *scales;
+    const ScaleS16 *scales;
     int16_t *output;
     int32_t stride;     /* bytes between the outputs of a row and those of the next */
     int32_t last;       /* the same between the third and the fourth */
@@ -216,9 +216,9 @@ multiply_row(struct tile *tile __attribute__((unused)))
                    "10:\n\t" LIFT("lr") "b 11b");
 }
 #else
-static int16_t output_of(int32_t sum, const Scale *scale)
+static int16_t output_of(int32_t sum, const ScaleS16 *scale)
 {
-    int64_t addend = (int64_t)((uint64_t)(uint32_t)scale->high << 32 | scale->low);
+    int64_t addend = (int64_t)(((uint64_t)(uint32_t)scale->high << 32) | scale->low);
 
     return narrow((int64_t)sum * scale->mantissa + addend, scale->shift);
 }
@@ -233,12 +233,12 @@ static void multiply(struct tile *tile, int32_t count)
         for (int32_t row = 0; row < count; row++) {
             int32_t *sums = tile->sums + CHANNELS * row;
 
-            memset(sums, 0, CHANNELS * sizeof *sums);
+            (void)memset(sums, 0, CHANNELS * sizeof *sums);
             for (int32_t word = 0; word < words; word++) {
                 int16_t values[ETHOSGEN_DSP_PAIR];
                 const int8_t *weights = tile->weights + WORD_BYTES * word;
 
-                memcpy(values, tile->rows + word * count + row, sizeof values);
+                (void)memcpy(values, tile->rows + word * count + row, sizeof values);
                 sums[0] += values[0] * weights[0] + values[1] * weights[2];
                 sums[1] += values[0] * weights[1] + values[1] * weights[3];
             }
@@ -271,12 +271,12 @@ static void multiply_row(struct tile *tile)
 
 static inline void store_half(int32_t *to, int32_t place, int16_t value)
 {
-    memcpy((int16_t *)to + place, &value, sizeof value);
+    (void)memcpy((int16_t *)to + place, &value, sizeof value);
 }
 
 static inline void copy_word(int32_t *to, const int16_t *from)
 {
-    memcpy(to, from, sizeof *to);
+    (void)memcpy(to, from, sizeof *to);
 }
 
 void ethosgen_dsp_append(struct ethosgen_dsp_writer *writer, const int16_t *from, int32_t count)
@@ -289,7 +289,7 @@ void ethosgen_dsp_append(struct ethosgen_dsp_writer *writer, const int16_t *from
         count--;
         writer->is_half = 0;
     }
-    if (from) {
+    if (from != NULL) {
         for (; count >= 8; count -= 8) {
             copy_word(to, from);
             copy_word(to + step, from + 2);
@@ -327,15 +327,15 @@ void ethosgen_dsp_repeat(int32_t *rows, int32_t words)
 static void multiply_parts(struct tile *tile, int32_t count, int32_t part)
 {
     const int32_t *rows = tile->rows, *end = tile->end;
-    const Scale *scales = tile->scales;
+    const ScaleS16 *scales = tile->scales;
     int32_t lanes = count == 1 ? 1 : ROWS;
     int16_t *output = tile->output;
     int64_t totals[SUMS];
 
     for (int32_t i = 0; i < lanes * CHANNELS; i++) {
-        const Scale *scale = scales + i % CHANNELS;
+        const ScaleS16 *scale = scales + i % CHANNELS;
 
-        totals[i] = (int64_t)((uint64_t)(uint32_t)scale->high << 32 | scale->low);
+        totals[i] = (int64_t)(((uint64_t)(uint32_t)scale->high << 32) | scale->low);
     }
     tile->pairs = 0;
     while (tile->rows < end) {
@@ -391,7 +391,7 @@ void ethosgen_dsp_finish_s16(int16_t *output, const int32_t *rows, int32_t count
     tile.rows = rows;
     tile.end = rows + words * (count == 1 ? 1 : ROWS);
     tile.weights = weights;
-    tile.scales = (const Scale *)scales;
+    tile.scales = (const ScaleS16 *)scales;
     tile.output = output;
     tile.stride = stride;
     tile.last = count == 3 ? 0 : stride;
@@ -422,7 +422,7 @@ void ethosgen_dsp_matrix_s16(int16_t *output, const int16_t *rows, int32_t count
         /* To interleave rows costs more than it saves for a single channel. */
         int32_t some = matrix->channels == 1 ? 1 : ethosgen_dsp_some(count);
         bool is_ready = some == 1 && depth % ETHOSGEN_DSP_PAIR == 0
-            && (uintptr_t)rows % sizeof(int32_t) == 0;
+            && (uintptr_t)rows % sizeof(int32_t) == 0u;
 
         for (int32_t row = 0; row < some && !is_ready; row++) {
             struct ethosgen_dsp_writer writer = {
@@ -437,7 +437,7 @@ void ethosgen_dsp_matrix_s16(int16_t *output, const int16_t *rows, int32_t count
         }
         ethosgen_dsp_finish_s16(output, is_ready ? (const void *)rows : room, some, weights,
                                 scales, matrix);
-        rows += some * depth;
+        rows = &rows[some * depth];
         output += some * matrix->stride;
         count -= some;
     }

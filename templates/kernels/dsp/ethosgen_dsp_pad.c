@@ -13,7 +13,7 @@ static inline void copy_words(int8_t *to, const int8_t *from, int32_t bytes)
     for (; bytes >= WORD; bytes -= WORD) {
         uint32_t word = ethosgen_dsp_word(from);
 
-        memcpy(to, &word, sizeof word);
+        (void)memcpy(to, &word, sizeof word);
         to += WORD;
         from += WORD;
     }
@@ -25,7 +25,7 @@ static inline void copy_words(int8_t *to, const int8_t *from, int32_t bytes)
 static inline void fill_words(int8_t *to, uint32_t value, int32_t bytes)
 {
     for (; bytes >= WORD; bytes -= WORD) {
-        memcpy(to, &value, sizeof value);
+        (void)memcpy(to, &value, sizeof value);
         to += WORD;
     }
     for (; bytes > 0; bytes--) {

@@ -76,7 +76,7 @@ void ethosgen_dsp_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows,
                 pixel += pool->channels;
             }
         }
-        memcpy(output + start, &most, sizeof most);
+        (void)memcpy(output + start, &most, sizeof most);
     }
     ethosgen_dsp_bound(output, pool->channels, pool->low, pool->high);
 }

@@ -8,7 +8,7 @@
 
 enum { LANES = 8, PAIR = 2 };
 
-typedef struct ethosgen_dsp_pool_s16 Pool;
+typedef struct ethosgen_dsp_pool_s16 PoolS16;
 
 #if ETHOSGEN_DSP
 /* A sum plus the lower half of a pair, and plus the upper. */
@@ -43,7 +43,7 @@ static inline int16_t average_of(int32_t sum, int32_t count)
 
 /* The averages of 8 channels. */
 static void average_many(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
-                         const Pool *pool)
+                         const PoolS16 *pool)
 {
     int32_t count = rows * columns;
     int32_t sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0, sum4 = 0, sum5 = 0, sum6 = 0, sum7 = 0;
@@ -79,7 +79,7 @@ static void average_many(int16_t *output, const int16_t *input, int32_t rows, in
 }
 
 static void average_pair(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
-                         const Pool *pool)
+                         const PoolS16 *pool)
 {
     int32_t count = rows * columns, sum0 = 0, sum1 = 0;
 
@@ -101,7 +101,7 @@ static void average_pair(int16_t *output, const int16_t *input, int32_t rows, in
 
 /* The maxima of 8 channels. */
 static void maximum_many(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
-                         const Pool *pool)
+                         const PoolS16 *pool)
 {
     uint32_t most0 = ethosgen_dsp_word(input), most1 = ethosgen_dsp_word(input + 2);
     uint32_t most2 = ethosgen_dsp_word(input + 4), most3 = ethosgen_dsp_word(input + 6);
@@ -118,14 +118,14 @@ static void maximum_many(int16_t *output, const int16_t *input, int32_t rows, in
         }
         input += pool->row_step;
     }
-    memcpy(output, &most0, sizeof most0);
-    memcpy(output + 2, &most1, sizeof most1);
-    memcpy(output + 4, &most2, sizeof most2);
-    memcpy(output + 6, &most3, sizeof most3);
+    (void)memcpy(output, &most0, sizeof most0);
+    (void)memcpy(output + 2, &most1, sizeof most1);
+    (void)memcpy(output + 4, &most2, sizeof most2);
+    (void)memcpy(output + 6, &most3, sizeof most3);
 }
 
 static void maximum_pair(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
-                         const Pool *pool)
+                         const PoolS16 *pool)
 {
     uint32_t most = ethosgen_dsp_word(input);
 
@@ -138,15 +138,15 @@ static void maximum_pair(int16_t *output, const int16_t *input, int32_t rows, in
         }
         input += pool->row_step;
     }
-    memcpy(output, &most, sizeof most);
+    (void)memcpy(output, &most, sizeof most);
 }
 
 typedef void Block(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
-                   const Pool *pool);
+                   const PoolS16 *pool);
 
 /* Compute all channels; an odd last one is in a pair with that before. */
 static inline void all_channels(int16_t *output, const int16_t *input, int32_t rows,
-                                int32_t columns, const Pool *pool, Block *many, Block *pair)
+                                int32_t columns, const PoolS16 *pool, Block *many, Block *pair)
 {
     int32_t channels = pool->channels, channel = 0;
 
@@ -162,13 +162,13 @@ static inline void all_channels(int16_t *output, const int16_t *input, int32_t r
 }
 
 void ethosgen_dsp_average_pool_s16(int16_t *output, const int16_t *input, int32_t rows,
-                                   int32_t columns, const Pool *shape)
+                                   int32_t columns, const PoolS16 *shape)
 {
     all_channels(output, input, rows, columns, shape, average_many, average_pair);
 }
 
 void ethosgen_dsp_max_pool_s16(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
-                               const Pool *shape)
+                               const PoolS16 *shape)
 {
     all_channels(output, input, rows, columns, shape, maximum_many, maximum_pair);
 }

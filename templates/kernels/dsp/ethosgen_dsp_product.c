@@ -43,7 +43,7 @@ static uint32_t bytes_of(const int8_t *from, int32_t count, int32_t step, int32_
     for (int32_t place = 0; place < count && place < STEP; place++) {
         word &= ~((uint32_t)UINT8_MAX << (8 * place));
         word |= (uint32_t)(uint8_t)*from << (8 * place);
-        from += step;
+        from = &from[step];
     }
     return word;
 }
@@ -55,7 +55,7 @@ static void put(int32_t *row, int32_t place, int32_t value, int32_t step)
     /* The order of 4 places is 0, 2, 1, 3. */
     int32_t *word = row + (place / STEP * 2 + place % 2) * step;
 
-    memcpy((unsigned char *)word + place % STEP / 2 * 2, &half, sizeof half);
+    (void)memcpy((unsigned char *)word + place % STEP / 2 * 2, &half, sizeof half);
 }
 
 /* Widen a part of a row, and the place for its sum; return the sum of all places. */
@@ -99,12 +99,12 @@ static int32_t widen(int32_t *to, const int8_t *from, int32_t step, const Produc
         to += product->part * 2 * step;
         from += product->part_depth * product->first_step;
     }
-    return (int32_t)((uint32_t)sum * (2 * 128));
+    return (int32_t)((uint32_t)sum * (2u * 128u));
 }
 
 static inline int8_t *store(int8_t *to, uint32_t word)
 {
-    memcpy(to, &word, sizeof word);
+    (void)memcpy(to, &word, sizeof word);
     return to + sizeof word;
 }
 
@@ -189,12 +189,12 @@ static void pack(int8_t *to, const int8_t *second, int32_t columns, const Produc
             if (is_four) {
                 pack_four(at, pair, from, depth, product);
             } else {
-                pack_two(at, from, depth, columns, product);
+                (void)pack_two(at, from, depth, columns, product);
             }
-            at += part;
+            at = &at[part];
             from += product->part_depth * product->second_step;
         }
-        to += is_four ? 2 * pair : pair;
+        to = &to[is_four ? 2 * pair : pair];
         second += (is_four ? COLUMNS : 2) * product->second_next;
         columns -= is_four ? COLUMNS : 2;
     }
@@ -215,7 +215,7 @@ static void multiply(int8_t *output, const int8_t *first, int32_t *wide, const i
     };
     struct ethosgen_dsp_tile tile;
 
-    memset(tile.second, 0, sizeof tile.second);
+    (void)memset(tile.second, 0, sizeof tile.second);
     for (int32_t left = product->rows, some; left > 0; left -= some) {
         some = ethosgen_dsp_rows(left);
         for (int32_t row = 0; row < some; row++) {
@@ -237,7 +237,7 @@ void ethosgen_dsp_product_s8(int8_t *output, const int8_t *first, const int8_t *
     int8_t *weights = (int8_t *)(scales + panel * 4);
 
     for (int32_t column = 0; column < panel; column += 2) {
-        memcpy(scales + column * 4, product->scales, sizeof product->scales);
+        (void)memcpy(scales + column * 4, product->scales, sizeof product->scales);
     }
     for (int32_t column = 0; column < product->columns; column += panel) {
         int32_t left = product->columns - column, columns = left < panel ? left : panel;

@@ -8,7 +8,7 @@
 
 enum { SIDE = 2 };
 
-typedef struct ethosgen_dsp_product_s16 Product;
+typedef struct ethosgen_dsp_product_s16 ProductS16;
 
 /* Two rows and two columns, in the order in which the assembly loads its fields. */
 struct square {
@@ -77,7 +77,7 @@ static inline int64_t add_places(int64_t sum, uint32_t a, uint32_t b)
 
 static void multiply(struct square *square)
 {
-    memset(square->sums, 0, sizeof square->sums);
+    (void)memset(square->sums, 0, sizeof square->sums);
     for (const int16_t *columns = square->columns; columns < square->end; columns += SIDE * SIDE) {
         int32_t place = (int32_t)(columns - square->columns) / SIDE;
 
@@ -94,9 +94,9 @@ static void multiply(struct square *square)
 }
 #endif
 
-static inline int16_t output_of(int64_t sum, const Product *product)
+static inline int16_t output_of(int64_t sum, const ProductS16 *product)
 {
-    int64_t addend = (int64_t)((uint64_t)(uint32_t)product->high << 32 | product->low);
+    int64_t addend = (int64_t)(((uint64_t)(uint32_t)product->high << 32) | product->low);
     int64_t scaled = sum * product->mantissa + addend;
 
     return (int16_t)ethosgen_dsp_saturate_16((int32_t)(scaled >> 32) >> product->shift);
@@ -135,8 +135,8 @@ static void pack(int16_t *to, const int16_t *first, const int16_t *second, int32
         store_pair(to, first[0], first[step]);
         store_pair(to + 2, second[0], second[step]);
         to += 4;
-        first += 2 * step;
-        second += 2 * step;
+        first = &first[2 * step];
+        second = &second[2 * step];
     }
     if (depth > 0) {
         store_pair(to, *first, 0);
@@ -146,7 +146,7 @@ static void pack(int16_t *to, const int16_t *first, const int16_t *second, int32
 
 /* Multiply up to two rows by up to two columns. */
 static inline void multiply_square(int16_t *output, const int16_t *rows, int32_t height,
-                                   int32_t width, struct square *square, const Product *product)
+                                   int32_t width, struct square *square, const ProductS16 *product)
 {
     int32_t depth = product->depth, columns = product->columns;
 
@@ -155,7 +155,7 @@ static inline void multiply_square(int16_t *output, const int16_t *rows, int32_t
     if (square->columns < square->end) {
         multiply(square);
     } else {
-        memset(square->sums, 0, sizeof square->sums);
+        (void)memset(square->sums, 0, sizeof square->sums);
     }
     for (int32_t row = 0; row < height; row++) {
         int64_t *sums = square->sums[row];
@@ -170,12 +170,12 @@ static inline void multiply_square(int16_t *output, const int16_t *rows, int32_t
         if (width > 1) {
             output[1] = output_of(sums[1], product);
         }
-        output += columns;
+        output = &output[columns];
     }
 }
 
 void ethosgen_dsp_product_s16(int16_t *output, const int16_t *first, const int16_t *second,
-                              void *room, const Product *product)
+                              void *room, const ProductS16 *product)
 {
     int32_t rows = product->rows, depth = product->depth, columns = product->columns;
     int16_t *packed = room;
@@ -184,7 +184,7 @@ void ethosgen_dsp_product_s16(int16_t *output, const int16_t *first, const int16
     if (rows == 1 && product->place_step == 1) {
         for (int32_t column = 0; column < columns; column++) {
             *output++ = output_of(dot(first, second, depth), product);
-            second += depth;
+            second = &second[depth];
         }
         return;
     }

@@ -111,6 +111,6 @@ void ethosgen_dsp_softmax_s16(int16_t *output, const int16_t *input, int32_t cou
             *output = (int16_t)without_sign((*output * scale + half) >> shift);
             output++;
         }
-        input += depth;
+        input = &input[depth];
     }
 }

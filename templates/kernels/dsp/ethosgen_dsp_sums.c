@@ -93,7 +93,7 @@ static void multiply(struct job *job)
             for (int32_t place = 0; place < 2; place++) {
                 int32_t value = half(values, place), both = half(weights, place);
 
-                first += (uint32_t)(value * (both & UINT8_MAX));
+                first += (uint32_t)(value * (int32_t)((uint32_t)both & UINT8_MAX));
                 second += (uint32_t)(value * (both >> 8));
             }
             job->weights += 4;

@@ -14,7 +14,7 @@ static inline uint32_t move_two(int16_t *state, const int16_t *time, uint32_t su
 {
     uint32_t values = ethosgen_dsp_word(state + 1), weights = ethosgen_dsp_word(time);
 
-    memcpy(state, &values, sizeof values);
+    (void)memcpy(state, &values, sizeof values);
     return (uint32_t)__smlad((int16x2_t)values, (int16x2_t)weights, (int32_t)sum);
 }
 
@@ -106,8 +106,8 @@ void ethosgen_dsp_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, v
             int32_t newest = ethosgen_dsp_rescale(sums[filter], &svdf->into);
 
             total += recall(state, time, memory, ethosgen_dsp_saturate_16(newest));
-            state += memory;
-            time += memory;
+            state = &state[memory];
+            time = &time[memory];
             if (--rank == 0) {
                 *output++ = convert(total + (uint32_t)*units++, svdf);
                 total = 0;

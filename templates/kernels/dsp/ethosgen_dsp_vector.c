@@ -11,7 +11,7 @@
 
 enum { STEP = 4 };
 
-typedef struct ethosgen_dsp_product Product;
+typedef struct ethosgen_dsp_product VectorProduct;
 
 static inline int32_t add_products(uint32_t a, uint32_t b, int32_t sum)
 {
@@ -30,13 +30,13 @@ static inline uint32_t some_of(const int8_t *from, int32_t count, int32_t step)
 
     for (int32_t place = 0; place < count && place < STEP; place++) {
         word |= (uint32_t)(uint8_t)*from << (8 * place);
-        from += step;
+        from = &from[step];
     }
     return word;
 }
 
 /* Write a row without its zero point: places 0 and 2, then 1 and 3; return its sum. */
-static int32_t widen(int16_t *to, const int8_t *from, const Product *product)
+static int32_t widen(int16_t *to, const int8_t *from, const VectorProduct *product)
 {
     int32_t sum = 0;
 
@@ -85,7 +85,7 @@ static inline void multiply(int32_t sums[2], const int16_t *row, const int8_t *o
 }
 
 void ethosgen_dsp_vector_s8(int8_t *output, const int8_t *first, const int8_t *second, void *room,
-                            const Product *product)
+                            const VectorProduct *product)
 {
     const struct ethosgen_core_scale *scale = product->scales;
     int32_t depth = product->depth, columns = product->columns;
@@ -103,9 +103,9 @@ void ethosgen_dsp_vector_s8(int8_t *output, const int8_t *first, const int8_t *s
             if (at + 1 < columns) {
                 output[at + 1] = (int8_t)ethosgen_dsp_requantize(2 * (sums[1] + scale->bias), scale);
             }
-            column += 2 * depth;
+            column = &column[2 * depth];
         }
         first += product->first_next;
-        output += columns;
+        output = &output[columns];
     }
 }

@@ -49,7 +49,7 @@ static float *copy_row(float *to, const float *input, int32_t y, const struct co
     if (step == depth) {
         ethosgen_copy_f32(to + inside->first * depth, from, count * depth);
     } else {
-        for (int32_t tap = inside->first; tap < inside->end; tap++, from += step) {
+        for (int32_t tap = inside->first; tap < inside->end; tap++, from = &from[step]) {
             ethosgen_copy_f32(to + tap * depth, from, depth);
         }
     }
@@ -63,7 +63,7 @@ static void fill(float *strip, const float *input, int32_t output, int32_t count
     const struct ethosgen_windows_f32 *along = &layer->vertical;
     int32_t y = output * along->stride - along->padding;
 
-    if (layer->is_shared) {
+    if (layer->is_shared != 0) {
         for (int32_t rows = (count - 1) * along->stride + along->taps; rows > 0; rows--) {
             strip = copy_row(strip, input, y++, inside, layer);
         }
@@ -85,7 +85,7 @@ static void column(float *output, const float *input, float *strip, const float 
     struct ethosgen_matrix_f32 matrix = {
         .depth = along->taps * row,
         .channels = layer->channels,
-        .input_step = (layer->is_shared ? along->stride : along->taps) * row,
+        .input_step = (layer->is_shared != 0 ? along->stride : along->taps) * row,
         .output_step = along->target_step,
     };
 

@@ -5,6 +5,8 @@
  */
 #include "ethosgen_floats_math.h"
 
+#include <stddef.h>
+
 enum { LANES = ETHOSGEN_LANES };
 
 /* The taps of a pixel inside the input. */
@@ -77,7 +79,7 @@ static inline void four_channels(float *output, struct taps taps, const float *b
 
     if (taps.rows <= 0 || taps.columns <= 0) {
         /* The whole window is outside the input. */
-    } else if (places) {
+    } else if (places != NULL) {
         SUM("vpstt\n\tvldrwt.u32 q1, [%[input], %q[places], uxtw #2]\n\t"
             "vldrwt.u32 q2, [%[weights]]\n\t");
     } else if (left < LANES) {
@@ -102,8 +104,8 @@ static inline void pixel(float *output, struct taps taps, const float *biases,
         output += LANES;
         biases += LANES;
         taps.weights += LANES;
-        taps.input += places ? 0 : LANES;
-        places += places ? LANES : 0;
+        taps.input += places != NULL ? 0 : LANES;
+        places += places != NULL ? LANES : 0;
     }
     if (left > 0) {
         four_channels(output, taps, biases, places, low, high, layer, skips, left);
@@ -195,7 +197,7 @@ static inline void pixel(float *output, struct taps taps, const float *biases,
     biases += ETHOSGEN_BOUNDS_F32;
     for (; !places && taps.rows > 0 && taps.columns > 0 && channel + LANES <= layer->channels;
          channel += LANES) {
-        float sums[LANES] = {0.0f};
+        float sums[LANES] = {0};
 
         add_four(sums, taps, layer);
         *output++ = ethosgen_limit(sums[0] + *biases++, low, high);

@@ -163,7 +163,7 @@ static inline void multiply_row(float *output, const float *row, const float *bl
                                 struct bounds bounds, int32_t left)
 {
     const float *weights = block + BLOCK;
-    float sums[BLOCK] = {0.0f};
+    float sums[BLOCK] = {0};
 
     for (int32_t i = 0; i < depth; i++, weights += BLOCK) {
         sums[0] += row[i] * weights[0];

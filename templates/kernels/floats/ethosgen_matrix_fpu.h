@@ -153,7 +153,7 @@ static inline void multiply_rows(float *output, int32_t output_step, const float
 {
     const float *row1 = row + step, *row2 = row1 + step, *row3 = row2 + step;
     const float *weights = block + BLOCK;
-    float values[ROWS * BLOCK] = {0.0f}, *to = values;
+    float values[ROWS * BLOCK] = {0}, *to = values;
     int32_t pairs;
 
     if (left > BLOCK / 2) {
@@ -195,7 +195,7 @@ static inline void multiply_row(float *output, const float *row, const float *bl
                                 struct bounds bounds, int32_t left)
 {
     const float *weights = block + BLOCK;
-    float values[BLOCK] = {0.0f}, *to = values;
+    float values[BLOCK] = {0}, *to = values;
     int32_t pairs;
 
     if (left > BLOCK / 2) {

@@ -22,14 +22,14 @@ static inline void pack_block(float *to, const float *from, int32_t depth, int32
         for (; depth > 0; depth--) {
             to += BLOCK;
             vstrwq_f32(to, vldrwq_z_f32(from, inside));
-            from += step;
+            from = &from[step];
         }
         return;
     }
     for (; depth > 0; depth--) {
         to += BLOCK;
         vstrwq_f32(to, vldrwq_gather_shifted_offset_z_f32(from, places, inside));
-        from += step;
+        from = &from[step];
     }
 }
 #else
@@ -49,7 +49,7 @@ static inline void pack_block(float *to, const float *from, int32_t depth, int32
                 to[i] = i < left ? from[i * column_step] : 0.0f;
             }
         }
-        from += step;
+        from = &from[step];
     }
 }
 #endif

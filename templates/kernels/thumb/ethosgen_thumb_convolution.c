@@ -18,7 +18,7 @@ static inline void copy(int8_t *to, const int8_t *from, int32_t bytes)
 {
     for (; bytes >= 4 * WORD; bytes -= 4 * WORD) {
         for (int32_t i = 0; i < 4 * WORD; i += WORD) {
-            memcpy(to + i, from + i, WORD);
+            (void)memcpy(to + i, from + i, WORD);
         }
         to += 4 * WORD;
         from += 4 * WORD;
@@ -44,7 +44,7 @@ static void gather(int8_t *patch, const int8_t *input, int32_t y, int32_t x, int
     int32_t first = x < 0 ? -x : 0, last = least(window->taps_x, window->width - x);
 
     if (y < 0 || x < 0 || end_y > window->height || end_x > window->width) {
-        memset(patch, window->zero_point, (size_t)depth);
+        (void)memset(patch, window->zero_point, (size_t)depth);
     }
     for (int32_t row = y; row < end_y; row += window->dilation_y) {
         const int8_t *from = input + row * row_bytes;
@@ -62,7 +62,7 @@ static void gather(int8_t *patch, const int8_t *input, int32_t y, int32_t x, int
                 if (column >= 0 && column < window->width) {
                     copy(patch, from + column * window->pixel, channels);
                 }
-                patch += channels;
+                patch = &patch[channels];
             }
         }
     }

@@ -18,7 +18,7 @@ static inline void sum_copies(int32_t *sums, const uint8_t *from, const int8_t *
     for (int32_t y = layer->taps_y; y > 0; y--) {
         const uint8_t *end = from + layer->taps_x * dilation;
 
-        for (const uint8_t *at = from; at != end; at += dilation) {
+        for (const uint8_t *at = from; at != end; at = &at[dilation]) {
             int32_t value = *at;
 
             a += value * weights[0];
@@ -27,7 +27,7 @@ static inline void sum_copies(int32_t *sums, const uint8_t *from, const int8_t *
             d += value * weights[3];
             weights += FOUR;
         }
-        from += below;
+        from = &from[below];
     }
     sums[0] = a;
     sums[1] = b;

@@ -22,13 +22,13 @@ INLINE void sum_four(int32_t *sums, const uint8_t *from, const int8_t *weights, 
         for (int32_t x = layer->taps_x; x > 0; x--) {
             int32_t weight = *weights++;
 
-            a += at[0] * weight;
-            b += at[step] * weight;
-            c += at[2 * step] * weight;
-            d += at[3 * step] * weight;
-            at += dilation;
+            a += (int32_t)at[0] * weight;
+            b += (int32_t)at[step] * weight;
+            c += (int32_t)at[2 * step] * weight;
+            d += (int32_t)at[3 * step] * weight;
+            at = &at[dilation];
         }
-        from += below;
+        from = &from[below];
     }
     sums[0] = a;
     sums[1] = b;
@@ -46,12 +46,12 @@ INLINE void sum_four_of_3(int32_t *sums, const uint8_t *from, const int8_t *weig
     for (int32_t y = layer->taps_y; y > 0; y--) {
         int32_t first = weights[0], second = weights[1], third = weights[2], value;
 
-        a += from[0] * first;
-        a += from[1] * second;
+        a += (int32_t)from[0] * first;
+        a += (int32_t)from[1] * second;
         value = from[2];
         a += value * third;
         if (step == 1) {
-            b += from[1] * first;
+            b += (int32_t)from[1] * first;
             b += value * second;
             c += value * first;
             value = from[3];
@@ -61,22 +61,22 @@ INLINE void sum_four_of_3(int32_t *sums, const uint8_t *from, const int8_t *weig
             value = from[4];
             c += value * third;
             d += value * second;
-            d += from[5] * third;
+            d += (int32_t)from[5] * third;
         } else {
             b += value * first;
-            b += from[3] * second;
+            b += (int32_t)from[3] * second;
             value = from[4];
             b += value * third;
             c += value * first;
-            c += from[5] * second;
+            c += (int32_t)from[5] * second;
             value = from[6];
             c += value * third;
             d += value * first;
-            d += from[7] * second;
-            d += from[8] * third;
+            d += (int32_t)from[7] * second;
+            d += (int32_t)from[8] * third;
         }
         weights += 3;
-        from += below;
+        from = &from[below];
     }
     sums[0] = a;
     sums[1] = b;
@@ -92,10 +92,10 @@ static int32_t sum_one(int32_t sum, const uint8_t *from, const int8_t *weights, 
         const uint8_t *at = from;
 
         for (int32_t x = layer->taps_x; x > 0; x--) {
-            sum += *at * *weights++;
-            at += dilation;
+            sum += (int32_t)*at * *weights++;
+            at = &at[dilation];
         }
-        from += below;
+        from = &from[below];
     }
     return sum;
 }
@@ -117,7 +117,7 @@ INLINE void compute_row(int8_t *output, const uint8_t *from, const int8_t *weigh
         }
         for (int32_t i = 0; i < count; i++) {
             *output = (int8_t)ethosgen_thumb_requantize(sums[i], scale);
-            output += apart;
+            output = &output[apart];
         }
         from += FOUR * step;
     }
@@ -132,12 +132,12 @@ static void compute_channel(int8_t *output, const uint8_t *plane, int32_t rows,
                             const int8_t *weights, const Scale *scale, const Layer *layer)
 {
     int32_t step = layer->stride_x, below = layer->stride_y * layer->plane_row;
-    int32_t is_3 = layer->taps_x == 3 && layer->dilation_x == 1;
+    int32_t is_3 = (layer->taps_x == 3 && layer->dilation_x == 1) ? 1 : 0;
 
     for (; rows > 0; rows--) {
-        if (is_3 && step == 1) {
+        if (is_3 != 0 && step == 1) {
             compute_row(output, plane, weights, scale, layer, 1, 3);
-        } else if (is_3 && step == 2) {
+        } else if (is_3 != 0 && step == 2) {
             compute_row(output, plane, weights, scale, layer, 2, 3);
         } else if (step == 1) {
             compute_row(output, plane, weights, scale, layer, 1, 0);
@@ -145,7 +145,7 @@ static void compute_channel(int8_t *output, const uint8_t *plane, int32_t rows,
             compute_row(output, plane, weights, scale, layer, step, 0);
         }
         output += layer->output_row;
-        plane += below;
+        plane = &plane[below];
     }
 }
 

@@ -13,16 +13,16 @@
 
 enum { SIDE = 3, TAPS = SIDE * SIDE };
 
-typedef struct ethosgen_thumb_depthwise Layer;
-typedef struct ethosgen_core_scale Scale;
+typedef struct ethosgen_thumb_depthwise Layer3x3;
+typedef struct ethosgen_core_scale Scale3x3;
 
 /* A window, in the order in which the assembly loads its fields. */
 struct window {
     const int8_t *rows[SIDE];
     int32_t pixel; /* bytes between a pixel and the next */
     const int8_t *weights;
-    const Scale *scales;
-    const Scale *end;
+    const Scale3x3 *scales;
+    const Scale3x3 *end;
     int8_t *output;
 };
 
@@ -73,7 +73,7 @@ static void compute_pixel(const struct window *window)
     int32_t channels = (int32_t)(window->end - window->scales);
 
     for (int32_t channel = 0; channel < channels; channel++) {
-        const Scale *scale = window->scales + channel;
+        const Scale3x3 *scale = window->scales + channel;
         int32_t sum = scale->bias;
 
         for (int32_t y = 0; y < SIDE; y++) {
@@ -87,27 +87,27 @@ static void compute_pixel(const struct window *window)
 #endif
 
 /* Copy the 3 pixels at a column, some of which are beside the input; `row` is its first pixel. */
-static void copy_row(int8_t *to, const int8_t *row, int32_t column, const Layer *layer)
+static void copy_row(int8_t *to, const int8_t *row, int32_t column, const Layer3x3 *layer)
 {
     int32_t pixel = layer->channels;
     int32_t first = column < 0 ? -column : 0;
     int32_t end = layer->width - column < SIDE ? layer->width - column : SIDE;
 
-    memset(to, layer->zero_point, (size_t)(SIDE * pixel));
+    (void)memset(to, layer->zero_point, (size_t)(SIDE * pixel));
     if (first < end) {
-        memcpy(to + first * pixel, row + (column + first) * pixel, (size_t)((end - first) * pixel));
+        (void)memcpy(to + first * pixel, row + (column + first) * pixel, (size_t)((end - first) * pixel));
     }
 }
 
 void ethosgen_thumb_depthwise_3x3_s8(int8_t *output, const int8_t *input, int8_t *room,
                                      const int8_t *weights, const int32_t *scales,
-                                     const Layer *layer)
+                                     const Layer3x3 *layer)
 {
     int32_t pixel = layer->channels, elements = layer->rows * layer->pixels * pixel;
-    const Scale *scale = (const Scale *)scales;
+    const Scale3x3 *scale = (const Scale3x3 *)scales;
     struct window window = {{0, 0, 0}, pixel, weights, scale, scale + pixel, output};
 
-    memset(room, layer->zero_point, (size_t)(SIDE * pixel));
+    (void)memset(room, layer->zero_point, (size_t)(SIDE * pixel));
     for (int32_t row = 0; row < layer->rows; row++) {
         int32_t top = row * layer->stride_y - layer->before_y, column = -layer->before_x;
 

@@ -209,7 +209,7 @@ int32_t ethosgen_thumb_row_words(int32_t depth)
 
 int32_t ethosgen_thumb_row(int32_t *to, const int8_t *values, int32_t depth)
 {
-    memcpy(to, values, (size_t)depth);
+    (void)memcpy(to, values, (size_t)depth);
     return 0;
 }
 
@@ -224,7 +224,7 @@ static const int8_t *sum_some(int32_t *sums, const int32_t *biases, int32_t chan
         scales[channel].bias = biases[channel];
     }
     weights = sum_row(row, weights, channels, &tile);
-    memcpy(sums, tile.sums, (size_t)channels * sizeof *sums);
+    (void)memcpy(sums, tile.sums, (size_t)channels * sizeof *sums);
     return weights;
 }
 
@@ -235,9 +235,9 @@ const int8_t *ethosgen_thumb_sums(int32_t *sums, const int32_t *biases, int32_t 
     struct wide wide = {.end = values + depth, .skipped = -depth & (STEPS - 1)};
 
     for (; channels >= WIDE; channels -= WIDE) {
-        memcpy(wide.sums, biases, sizeof wide.sums);
+        (void)memcpy(wide.sums, biases, sizeof wide.sums);
         weights = sum_wide(values, weights + CHANNELS * depth, weights, &wide);
-        memcpy(sums, wide.sums, sizeof wide.sums);
+        (void)memcpy(sums, wide.sums, sizeof wide.sums);
         biases += WIDE;
         sums += WIDE;
     }
@@ -286,7 +286,7 @@ void ethosgen_thumb_multiply(int8_t *const outputs[ETHOSGEN_THUMB_ROWS], const i
         int32_t whole = left - left % WIDE;
 
         weights = multiply_wide(first, rows, weights, tile.scales, matrix);
-        first += whole;
+        first = &first[whole];
         tile.scales += whole;
         left -= whole;
     }

@@ -187,8 +187,8 @@ static void pair(int32_t *words, const int8_t *row, int32_t depth, int32_t count
             whole += word;
         }
     }
-    excess[0] = (int32_t)(128 * (whole - (upper << 16)));
-    excess[1] = (int32_t)(128 * upper);
+    excess[0] = (int32_t)(128u * (whole - (upper << 16)));
+    excess[1] = (int32_t)(128u * upper);
 }
 
 int32_t ethosgen_thumb_row_words(int32_t depth)

@@ -38,7 +38,7 @@ static inline void fill(uint8_t *plane, const int8_t *input, int32_t top, int32_
 
     if (top < 0 || top + height > layer->height ||
         layer->width < layer->plane_row) {
-        memset(plane, layer->zero_point + EXCESS, (size_t)(height * layer->plane_row));
+        (void)memset(plane, layer->zero_point + EXCESS, (size_t)(height * layer->plane_row));
     }
     plane += layer->before_x;
     for (int32_t row = top; row < top + height; row++) {
@@ -49,18 +49,18 @@ static inline void fill(uint8_t *plane, const int8_t *input, int32_t top, int32_
 
             for (; left >= FOUR; left -= FOUR) {
                 to[0] = raised(*from);
-                from += step;
+                from = &from[step];
                 to[1] = raised(*from);
-                from += step;
+                from = &from[step];
                 to[2] = raised(*from);
-                from += step;
+                from = &from[step];
                 to[3] = raised(*from);
-                from += step;
+                from = &from[step];
                 to += FOUR;
             }
             for (; left > 0; left--) {
                 *to++ = raised(*from);
-                from += step;
+                from = &from[step];
             }
         }
         plane += layer->plane_row;

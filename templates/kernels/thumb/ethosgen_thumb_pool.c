@@ -31,7 +31,7 @@ find_maxima(int8_t *output, const int8_t *input, int32_t rows, int32_t columns, 
                 c = greater(c, at[2]);
                 d = greater(d, at[3]);
             }
-            at += pixel;
+            at = &at[pixel];
         }
         input += pool->row_step;
     }
@@ -79,7 +79,7 @@ find_averages(int8_t *output, const int8_t *input, int32_t rows, int32_t columns
                 c += at[2];
                 d += at[3];
             }
-            at += pixel;
+            at = &at[pixel];
         }
         input += pool->row_step;
     }

@@ -84,7 +84,7 @@ static int32_t add_window(int32_t sum, const int8_t *input, int32_t y, int32_t x
                 sum = add_padding(sum, zero, weights + after, bytes - after);
             }
         }
-        weights += bytes;
+        weights = &weights[bytes];
         y += window->dilation_y;
     }
     return sum;

@@ -11,6 +11,6 @@
 /* plus_one_npu_0: eight words of Arm's driver header, then the commands. */
 extern const uint32_t plus_one_commands_0[12];
 _Alignas(16) SECTION const uint32_t plus_one_commands_0[12] = {
-    0x31504f43, 0x00100001, 0x00001807, 0x10104201, 0x00000005, 0x00000005, 0x00000005, 0x00040002,
-    0xffff0000, 0x00000000, 0x00000000, 0x00000000,
+    0x31504f43u, 0x00100001u, 0x00001807u, 0x10104201u, 0x00000005u, 0x00000005u, 0x00000005u, 0x00040002u,
+    0xffff0000u, 0x00000000u, 0x00000000u, 0x00000000u,
 };

@@ -26,6 +26,7 @@ from ethosgen.commands.doctor import doctor
 from ethosgen.commands.explain import explain
 from ethosgen.commands.flash import flash
 from ethosgen.commands.init import init
+from ethosgen.commands.man import man
 from ethosgen.commands.ops import ops
 from ethosgen.commands.pipeline import pipeline
 from ethosgen.commands.project import project
@@ -71,7 +72,7 @@ cli.add_section("A folder of yours", init, check, watch, diff)
 cli.add_section("Firmware", verify, project, build, run, serve, flash, attach, "fvp", weights)
 cli.add_section("Networks", simulate, accuracy, compare, "sweep", report, quantize, disasm, ops)
 cli.add_section("Several elements", pipeline, "place")
-cli.add_section("Setup", demo, doctor, explain, boards, accelerators)
+cli.add_section("Setup", demo, doctor, explain, man, boards, accelerators)
 cli.add_command(serve_npu)
 
 

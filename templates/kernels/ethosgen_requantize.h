@@ -36,9 +36,9 @@
 
 /* A function of which each line is assembly, with all registers, at all options of the compiler. */
 #ifdef __clang__
-#define ETHOSGEN_ASSEMBLY __attribute__((naked, noinline))
+#define ETHOSGEN_ASSEMBLY __attribute__((naked, noinline, no_profile_instrument_function))
 #else
-#define ETHOSGEN_ASSEMBLY __attribute__((naked, noinline, noipa))
+#define ETHOSGEN_ASSEMBLY __attribute__((naked, noinline, noipa, no_profile_instrument_function))
 #endif
 
 /* `shift` is 0 or negative. The sign is added first to round negative halves away from zero. */

@@ -92,13 +92,15 @@ def verify(
     on: str = "qemu",
     app_files: Sequence[str | os.PathLike[str]] = (),
     profile: bool = False,
+    coverage: bool = False,
     announce: Announce | None = None,
     **options: Unpack[VerifyOptions],
 ) -> Run:
     """Generate, build and run a firmware in a temporary folder: `ethosgen verify`.
 
     The report says whether every output equals TensorFlow Lite Micro's, and what the firmware uses
-    of the board. With `app`, the application runs too, on `app_files`. The other options are those
+    of the board. With `app`, the application runs too, on `app_files`. With `coverage` the
+    report has what the samples reach of the generated C. The other options are those
     of FirmwareOptions and SampleOptions.
     """
     require_known(options, VerifyOptions)
@@ -113,6 +115,7 @@ def verify(
                 criteria=criteria,
                 output_path=outputs if alone is not None else None,
                 profile=profile,
+                coverage=coverage,
             ),
             on=on,
             feed=flow.Feed(tuple(map(Path, app_files)), inputs.seed),

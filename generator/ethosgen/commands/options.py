@@ -202,6 +202,13 @@ PROFILE = click.option(
     "and the NPU's cycles.",
 )
 
+COVERAGE = click.option(
+    "--coverage",
+    is_flag=True,
+    help="Also list the statements of the generated C that the samples never reach, and the "
+    "branches that they never take.",
+)
+
 
 def _shapes(
     _context: click.Context, _option: click.Parameter, values: tuple[str, ...]

@@ -10,6 +10,7 @@ from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.options import (
     BOARD,
+    COVERAGE,
     JSON,
     JUNIT,
     ON,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 @ON
 @with_samples()
 @PROFILE
+@COVERAGE
 @VERBOSE
 @JSON
 @JUNIT
@@ -55,6 +57,7 @@ def verify(
     inputs: "Inputs",
     criteria: "Criteria",
     profile: bool,
+    coverage: bool,
     as_json: bool,
     junit_path: Path | None,
     flasher: str | None,
@@ -71,6 +74,7 @@ def verify(
     \b
         ethosgen verify MODEL.tflite --board corstone300
         ethosgen verify MODEL.tflite --board nucleo-h743zi --npu none --samples 100
+        ethosgen verify MODEL.tflite --board corstone300 --samples 100 --coverage
     """
     from ethosgen import flow
 
@@ -81,7 +85,9 @@ def verify(
     ):
         report = flow.verify(
             recipe,
-            flow.RunOptions(inputs, criteria=criteria, line=line, profile=profile),
+            flow.RunOptions(
+                inputs, criteria=criteria, line=line, profile=profile, coverage=coverage
+            ),
             on=on,
             flasher=flasher,
             feed=flow.Feed(app_files, inputs.seed),

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from ethosgen.commands.comparison_table import choice_lines
+from ethosgen.commands.coverage_table import coverage_lines
 from ethosgen.commands.profile_table import profile_lines
 from ethosgen.host.tool_sets import TOOL_SETS
 from ethosgen.oracle import ORACLES, check_text
@@ -235,6 +236,7 @@ def report_text(report: Any, verbose: bool = False, verdict: str = "") -> str:
                 *headline_lines(headline),
                 *(sizes if verbose else []),
                 *application_lines(report.application),
+                *coverage_lines(report.coverage, verbose),
                 *(report_text(network_report, verbose) for network_report in report.reports),
             ]
         )
@@ -248,6 +250,7 @@ def report_text(report: Any, verbose: bool = False, verdict: str = "") -> str:
         *_slice_lines(report),
         *(choice_lines(report.sram_choice) if report.sram_choice else []),
         *(profile_lines(report.profile) if report.profile else []),
+        *coverage_lines(report.coverage, verbose),
         *_advice_lines(report),
         *application_lines(report.application),
     ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ethosgen.board import Board, board_names, load_board
 from ethosgen.flow.application import NO_FILES, Feed, OnLine, run_and_compare
+from ethosgen.flow.coverage import require_coverage
 from ethosgen.flow.creation import create_project
 from ethosgen.flow.firmware_run import RunOptions, run_and_judge
 from ethosgen.flow.models import require_models, target_for
@@ -204,8 +205,8 @@ def verify(
     """Run all steps in a temporary directory, to check networks on a board.
 
     Several networks go into one firmware and run in turn. With `options.profile` it counts each
-    step. If the recipe has an application, it runs on the `feed`, and the report includes the
-    application's.
+    step, and with `options.coverage` another one counts what it reaches. If the recipe has an
+    application, it runs on the `feed`, and the report includes the application's.
     """
     from ethosgen.project import open_project
 
@@ -222,6 +223,8 @@ def verify(
         )
     if recipe.app is None and feed.paths:
         raise InputError("--app-input is for an application; name it with --app")
+    if options.coverage:
+        require_coverage(recipe.platform, on)
     if flasher is not None and on != "serial":
         raise InputError(f"--flash writes to a board; it needs --on serial instead of --on {on}")
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:

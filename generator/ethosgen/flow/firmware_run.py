@@ -6,6 +6,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ethosgen.flow.coverage import measure_coverage
 from ethosgen.flow.cpu_time import counting, cpu_time
 from ethosgen.flow.models import devices_of, simulator_for
 from ethosgen.flow.planning import make_plan, stored_settings
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
 class RunOptions:
     """The samples of a run, where their outputs go, and what the outputs are compared with.
 
-    `line` connects to a board or a computer. With `profile` reports have the costs of steps.
+    `line` connects to a board or a computer. With `profile` reports have the costs of steps, with
+    `coverage` what the samples reach of the generated C.
     """
 
     inputs: Inputs
@@ -44,6 +46,7 @@ class RunOptions:
     output_path: Path | None = None
     line: "Line | None" = None
     profile: bool = False
+    coverage: bool = False
 
 
 def run_and_judge(
@@ -67,6 +70,7 @@ def run_and_judge(
     jobs = _interleave(samples)
     with counting(info, built) as counter:
         outcome = _run(jobs, info, built, options, watch, counter)
+    covered = measure_coverage(jobs, outcome, info, built.on, watch) if options.coverage else None
     done = {index: _of(index, jobs, outcome.samples) for index in networks}
     if options.output_path is not None:
         save_samples(options.output_path, [sample.outputs for sample in done[next(iter(networks))]])
@@ -104,7 +108,8 @@ def run_and_judge(
                 advice=info.networks[index].advice,
             )
         )
-    return reports[0] if len(reports) == 1 else _together(reports, info, built, watch)
+    whole = reports[0] if len(reports) == 1 else _together(reports, info, built, watch)
+    return replace(whole, coverage=covered)
 
 
 def _together(

@@ -20,6 +20,7 @@ MANAGERS = (
         "sudo apt-get install -y",
         {  # as tools/setup.sh installs them; QEMU's page in Debian's list of packages says the same
             "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
+            "arm-none-eabi-gcov": "gcc-arm-none-eabi",
             "cmake": "cmake",
             "ninja": "ninja-build",
             "qemu-system-arm": "qemu-system-arm",
@@ -36,6 +37,7 @@ MANAGERS = (
         "sudo dnf install -y",
         {  # as installation guides of public firmware repositories give them for Fedora
             "arm-none-eabi-gcc": "arm-none-eabi-gcc-cs arm-none-eabi-newlib",
+            "arm-none-eabi-gcov": "arm-none-eabi-gcc-cs",
             "cmake": "cmake",
             "ninja": "ninja-build",
             "qemu-system-arm": "qemu-system-arm",
@@ -46,6 +48,7 @@ MANAGERS = (
         "sudo pacman -S --needed",
         {  # the compiler as such guides give it for Arch; QEMU as Arch's list of packages has it
             "arm-none-eabi-gcc": "arm-none-eabi-gcc arm-none-eabi-newlib",
+            "arm-none-eabi-gcov": "arm-none-eabi-gcc",
             "cmake": "cmake",
             "ninja": "ninja",
             "qemu-system-arm": "qemu-system-arm",
@@ -58,6 +61,7 @@ MANAGERS = (
             # Homebrew's formula arm-none-eabi-gcc is built without headers, so it has no C library;
             # Arm's own release, the cask, has newlib. Such guides give both the cask and qemu.
             "arm-none-eabi-gcc": "--cask gcc-arm-embedded",
+            "arm-none-eabi-gcov": "--cask gcc-arm-embedded",
             "cmake": "cmake",
             "ninja": "ninja",
             "qemu-system-arm": "qemu",

@@ -1,6 +1,7 @@
 """Builds a project with its platform's compiler, and measures the firmware's sizes."""
 
 from ethosgen.toolchain.baremetal import build, find_built
+from ethosgen.toolchain.coverage import find_gcov, read_coverage
 from ethosgen.toolchain.csolution import build_csolution
 from ethosgen.toolchain.freshness import digest_sources, require_fresh, stamp
 from ethosgen.toolchain.linux import build_linux, find_linux
@@ -20,10 +21,12 @@ __all__ = [
     "build_zephyr",
     "digest_sources",
     "find_built",
+    "find_gcov",
     "find_linux",
     "find_zephyr",
     "lock_build",
     "measure_elf",
+    "read_coverage",
     "require_fresh",
     "stamp",
     "toolchain_of",

@@ -10,8 +10,13 @@ from ethosgen.toolchain.sizes import Built, measure_elf
 from ethosgen.values.errors import BuildError, InputError
 
 
-def build(directory: Path, on: str = "qemu", options: Mapping[str, str] | None = None) -> Built:
-    """Compile a project into DIR/build/ON.
+def build(
+    directory: Path,
+    on: str = "qemu",
+    options: Mapping[str, str] | None = None,
+    folder: str = "",
+) -> Built:
+    """Compile a project into DIR/build/ON, or into another folder of DIR/build.
 
     `options` are CMake cache variables, for example ETHOSU_CORE_DRIVER. ToolError if a program is
     missing, CapacityError if a memory is too small, BuildError with the compiler's message.
@@ -19,7 +24,7 @@ def build(directory: Path, on: str = "qemu", options: Mapping[str, str] | None =
     source = directory.absolute()
     if not (source / "CMakeLists.txt").is_file():
         raise InputError(f"'{directory}' is not a project: it has no CMakeLists.txt")
-    place = source / "build" / on
+    place = source / "build" / (folder or on)
     variables = {
         "CMAKE_TOOLCHAIN_FILE": str(source / "cmake" / "arm-none-eabi.cmake"),
         "CMAKE_C_COMPILER": str(GCC.find()),

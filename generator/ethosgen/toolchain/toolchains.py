@@ -8,6 +8,7 @@ from ethosgen import plugins
 from ethosgen.platforms import BAREMETAL, CSOLUTION, LINUX, ZEPHYR, find_platform
 from ethosgen.project.info import ProjectInfo
 from ethosgen.toolchain.baremetal import build, find_built
+from ethosgen.toolchain.coverage import build_covered
 from ethosgen.toolchain.csolution import build_csolution
 from ethosgen.toolchain.linux import build_linux, find_linux
 from ethosgen.toolchain.sizes import Built
@@ -32,13 +33,15 @@ class Toolchain:
     `build` compiles a project for a variant, "board" or that of a target, with the profile's
     counters or without; the result has the project's own application, if there is one. `find`
     returns what it built for a target, in another build directory if one is given, and
-    `find_application` the project's own application. `doing` is for the progress.
+    `find_application` the project's own application. `cover` builds a firmware that writes what it
+    reaches to a file, None if the platform has no such build. `doing` is for the progress.
     """
 
     doing: str
     build: Callable[[ProjectInfo, str, bool], Built]
     find: Callable[[ProjectInfo, str, Path | None, str], Built] = _find_in_build
     find_application: Callable[[ProjectInfo, str, Path | None, str], Built] = _find_application
+    cover: Callable[[ProjectInfo, str, Path], Path] | None = None
 
 
 def _profile_option(profile: bool) -> dict[str, str]:
@@ -60,7 +63,9 @@ def _build_zephyr(info: ProjectInfo, variant: str, profile: bool) -> Built:
 TOOLCHAINS = plugins.Registry(
     plugins.TOOLCHAINS,
     {
-        BAREMETAL: Toolchain("compiling the firmware (arm-none-eabi-gcc)", _build_baremetal),
+        BAREMETAL: Toolchain(
+            "compiling the firmware (arm-none-eabi-gcc)", _build_baremetal, cover=build_covered
+        ),
         ZEPHYR: Toolchain(
             "compiling the application (Zephyr)",
             _build_zephyr,

@@ -10,6 +10,7 @@ from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.advice import Improvement
 from ethosgen.values.application import ApplicationReport
 from ethosgen.values.configurations import SramChoice
+from ethosgen.values.coverage import CodeCoverage
 from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.headline import Headline, Latency, Occupancy
@@ -160,6 +161,8 @@ class Report:
     """The bytes of the memories that hold data, stack and tensors."""
     advice: tuple[Improvement, ...] = ()
     """What would help, the largest gain first."""
+    coverage: CodeCoverage | None = None
+    """What the samples reach of the generated C; None if nobody asked, or of several networks."""
 
     @property
     def findings(self) -> dict[str, str]:
@@ -338,6 +341,7 @@ class Report:
             "npu_milliseconds": self._npu_milliseconds,
             "run_ns": dict(self.run_ns) if self.run_ns else None,
             "profile": self.profile.as_json() if self.profile else None,
+            "coverage": self.coverage.as_json() if self.coverage else None,
             **_application_json(self.application),
             "npu_cycles_estimate": self.plan.npu_cycles,
             "npu": {
@@ -382,6 +386,8 @@ class FirmwareReport:
     flash_capacity: int | None = None
     ram_capacity: int | None = None
     """As a Report's."""
+    coverage: CodeCoverage | None = None
+    """What the samples of all networks reach of the generated C; None if nobody asked."""
 
     @property
     def networks(self) -> tuple[Report, ...]:
@@ -433,6 +439,7 @@ class FirmwareReport:
             "library_bytes": dict(self.library_bytes),
             "shared_bytes": dict(self.shared_bytes),
             "networks": [report.as_json() for report in self.reports],
+            "coverage": self.coverage.as_json() if self.coverage else None,
             **_application_json(self.application),
             "wall_s": {name: round(seconds, 3) for name, seconds in self.wall_s.items()},
         }

@@ -122,14 +122,14 @@
     "pop {r4-r11, pc}"
 
 /* In assembly, since weights, sums, taps and addresses need all registers. */
-__attribute__((naked)) void
+__attribute__((naked, no_profile_instrument_function)) void
 ethosgen_dsp_run_3x3(struct ethosgen_dsp_run *run __attribute__((unused)))
 {
     __asm volatile(RUN_3X3(ROW_1));
 }
 
 /* The same, with steps of 2 columns. */
-__attribute__((naked)) void
+__attribute__((naked, no_profile_instrument_function)) void
 ethosgen_dsp_run_3x3_by_2(struct ethosgen_dsp_run *run __attribute__((unused)))
 {
     __asm volatile(RUN_3X3(ROW_2));

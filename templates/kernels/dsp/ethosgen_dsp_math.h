@@ -20,9 +20,9 @@
  * whose callers it sees, unless they are `noipa`; Clang never does.
  */
 #if defined(__GNUC__) && !defined(__clang__)
-#define ETHOSGEN_DSP_NAKED __attribute__((naked, noipa))
+#define ETHOSGEN_DSP_NAKED __attribute__((naked, noipa, no_profile_instrument_function))
 #else
-#define ETHOSGEN_DSP_NAKED __attribute__((naked, noinline))
+#define ETHOSGEN_DSP_NAKED __attribute__((naked, noinline, no_profile_instrument_function))
 #endif
 
 #if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP && defined(__ARM_FEATURE_SIMD32)

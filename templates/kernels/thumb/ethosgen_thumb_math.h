@@ -16,9 +16,9 @@
  * whose callers it sees, unless they are `noipa`; Clang never does.
  */
 #if defined(__GNUC__) && !defined(__clang__)
-#define ETHOSGEN_THUMB_NAKED __attribute__((naked, noipa))
+#define ETHOSGEN_THUMB_NAKED __attribute__((naked, noipa, no_profile_instrument_function))
 #else
-#define ETHOSGEN_THUMB_NAKED __attribute__((naked, noinline))
+#define ETHOSGEN_THUMB_NAKED __attribute__((naked, noinline, no_profile_instrument_function))
 #endif
 
 #if defined(__thumb2__)

@@ -1,4 +1,4 @@
-"""CodeCoverage: what the samples of a run reach of the generated C, in a firmware that counts it."""
+"""Coverage: what the samples of a run reach of the generated C, in a firmware that counts it."""
 
 import tempfile
 from collections.abc import Sequence

@@ -108,13 +108,15 @@ def run_and_judge(
                 advice=info.networks[index].advice,
             )
         )
-    whole = reports[0] if len(reports) == 1 else _together(reports, info, built, watch)
-    return replace(whole, coverage=covered)
+    return replace(_whole(reports, info, built, watch), coverage=covered)
 
 
-def _together(
+def _whole(
     reports: Sequence[Report], info: "ProjectInfo", built: "Built", watch: Watch
-) -> FirmwareReport:
+) -> Report | FirmwareReport:
+    """Return the only report, or all together with the firmware's sizes."""
+    if len(reports) == 1:
+        return reports[0]
     flash_room, ram_room = _room(info)
     return FirmwareReport(
         flash_capacity=flash_room,

@@ -33,6 +33,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("flow",),
     ("verdict",),
     ("plots", "report", "targets", "toolchain"),
+    ("proof",),
     ("project",),
     (
         "aot",
@@ -59,6 +60,8 @@ APART = (
     ("oracle", "aot"),
     ("oracle", "optimizer"),
     ("verdict", "optimizer"),
+    ("proof", "aot"),
+    ("proof", "project"),
 )
 """A judge, and what it judges: an oracle that shares code with a compiler shares its faults."""
 
@@ -127,6 +130,7 @@ SHARED = {
     ("tvm", "frontend.torch"),
     ("torch", "oracle.runtimes"),  # runs what the front end reads
     ("elftools", "targets"),  # a target loads the ELF, toolchain reads its sizes
+    ("elftools", "proof"),  # which proves facts of its code
     ("elftools", "cycles"),  # and where its constants are
 }
 """A package, and one more that may import it."""

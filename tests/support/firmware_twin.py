@@ -31,7 +31,7 @@ class Twin:
     ) -> None:
         self.profile = profile
         self.digest, self.restarts, self.vanishes = digest, list(restarts), list(vanishes)
-        self.protocol = 2
+        self.protocol = 3
         self.tried = 0
         self.decoder = Decoder()
         self.left = False
@@ -90,7 +90,7 @@ class Twin:
                 return b""
             self.output = bytes((byte + 1) % 256 for byte in self.input)
             self.number, self.runs = number, self.runs + 1
-        return say(struct.pack("<IIIIII", number, 0, 0, 0, 100, 200))
+        return say(struct.pack("<7I", number, 0, 0, 0, 100, 200, 0))
 
 
 def serve(twin: Twin, descriptor: int) -> threading.Thread:

@@ -333,14 +333,20 @@ PARTS = (
     ),
     Part(
         "builds",
-        ("tests/project/", "tests/toolchain/"),
-        (*_of("board/", "platforms/", "project/", "toolchain/"), "boards/", "templates/"),
+        ("tests/project/", "tests/proof/", "tests/toolchain/"),
+        (
+            *_of("board/", "platforms/", "project/", "proof/", "toolchain/"),
+            *("boards/", "templates/"),
+        ),
         core=(
             "tests/project/test_library.py::test_every_board_yields_a_library_that_compiles",
             "tests/project/test_linking.py::test_two_libraries_in_one_build_share_the_driver",
             "tests/project/test_snippets.py",
             "tests/project/test_trustzone.py",
             "tests/project/test_weights.py",
+            "tests/proof/test_stack.py::test_a_stack_without_a_bound_is_refused",
+            "tests/proof/test_stack.py::test_each_frame_of_a_firmware_is_gccs[mps2-an386]",
+            "tests/proof/test_stack.py::test_a_run_uses_the_bound_and_not_much_less[mps2-an386]",
             "tests/toolchain/test_freshness.py::test_a_changed_source_is_neither_run_nor_flashed",
             "tests/toolchain/test_toolchain.py::test_a_missing_function_is_named",
             "tests/toolchain/test_toolchain.py::test_a_memory_too_small_for_the_code",

@@ -11,7 +11,7 @@ from ethosgen.targets.session import EndMarker, Session
 from ethosgen.values.errors import ProtocolError, TargetError
 from ethosgen.values.profile import Count
 
-HELLO = struct.pack("<IIIII16sBBBx", 2, 64, 32_000_000, 0, 100, b"0123456789abcdef", 1, 1, 1)
+HELLO = struct.pack("<IIIII16sBBBx", 3, 64, 32_000_000, 0, 100, b"0123456789abcdef", 1, 1, 1)
 HELLO += b"net"
 Answer = Callable[[Frame, int], list[bytes]]
 
@@ -90,7 +90,7 @@ def test_answers_to_repetitions_are_not_mixed_up() -> None:
         number, network = struct.unpack("<II", frame.body)
         assert network == 2
         numbers.append(number)
-        return say(frame, frame.body[:4] + struct.pack("<5I", 0, 32, 8, len(numbers), 300)) * 2
+        return say(frame, frame.body[:4] + struct.pack("<6I", 0, 32, 8, len(numbers), 300, 0)) * 2
 
     asker, _ = greeted(twice)
     assert [asker.run(1, network=2).cpu_ticks for _ in range(300)] == list(range(1, 301))
@@ -129,7 +129,7 @@ def test_the_end_marker() -> None:
         (HELLO[:10], "is invalid"),
         (HELLO[:20] + b"\xff" * 16 + HELLO[36:], "is invalid"),
         (HELLO[:4] + bytes([8, 0, 0, 0]) + HELLO[8:], "is invalid"),
-        (b"\x01" + HELLO[1:], r"uses version 1 .* but this ethosgen uses version 2"),
+        (b"\x01" + HELLO[1:], r"uses version 1 .* but this ethosgen uses version 3"),
     ],
 )
 def test_a_strange_hello(body: bytes, said: str) -> None:
@@ -187,7 +187,7 @@ def test_a_dead_target_ends_the_wait_at_once() -> None:
 
 
 def test_a_run_tells_the_pmu_where_the_application_reads_it() -> None:
-    head = struct.pack("<IIIIII", 1, 0, 32, 64, 200, 300)
+    head = struct.pack("<7I", 1, 0, 32, 64, 200, 300, 100)
     tail = struct.pack("<Q8I", 1 << 33, 35, 48, 0, 0, 700, 600, 0, 0)
     reply = greeted(lambda frame, _: say(frame, head + tail))[0].run(1)
     assert reply.npu_cycles == 1 << 33
@@ -197,7 +197,7 @@ def test_a_run_tells_the_pmu_where_the_application_reads_it() -> None:
 
 
 def test_a_run_in_slices_tells_the_longest() -> None:
-    whole = struct.pack("<IIIIII", 1, 0, 32, 64, 200, 300) + bytes(40)
+    whole = struct.pack("<7I", 1, 0, 32, 64, 200, 300, 100) + bytes(40)
     longest = struct.pack("<I", 70)
     reply = greeted(lambda frame, _: say(frame, whole + longest))[0].run(1)
     assert (reply.cpu_ticks, reply.slice_ticks, reply.npu_cycles) == (200, 70, 0)

@@ -128,7 +128,7 @@ class Answering:
 
 @pytest.mark.parametrize(("used", "is_found"), [(2044, False), (2048, True)])
 def test_the_last_word_decides(used: int, is_found: bool) -> None:
-    session = Session(Answering(struct.pack("<6I", 1, 0, 0, 0, 9, used)), stack_bytes=2048)
+    session = Session(Answering(struct.pack("<7I", 1, 0, 0, 0, 9, used, 0)), stack_bytes=2048)
     if not is_found:
         assert session.run(1).stack_bytes == used
         return

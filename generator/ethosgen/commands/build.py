@@ -11,7 +11,7 @@ from ethosgen.commands.endings import suggest_next
 from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.options import DIR, JSON, ON_THE_BOARDS, require_qemu
 from ethosgen.commands.progress import Progress
-from ethosgen.commands.wording import size_lines
+from ethosgen.commands.wording import size_lines, stack_lines
 
 if TYPE_CHECKING:
     from ethosgen.toolchain import Built
@@ -49,7 +49,8 @@ def build(directory: Path, on: str | None, profile: bool, as_json: bool) -> None
         return
     for firmware in images:
         sizes = size_lines(firmware.sizes.flash, firmware.sizes.ram)
-        click.echo(f"{_as_given(firmware.elf, directory)}\n{sizes}")
+        lines = [str(_as_given(firmware.elf, directory)), sizes, *stack_lines(firmware.stack)]
+        click.echo("\n".join(lines))
     harness = " --harness" if built.application else ""
     wanted = f"{harness} --profile" if profile else ""
     suggest_next(f"ethosgen run {shlex.quote(str(directory))} --on {built.on}{wanted}")
@@ -59,7 +60,8 @@ def _as_json(built: "Built", element: str | None = None) -> dict[str, Any]:
     """Return a firmware and its sizes as an object of JSON types."""
     named = {} if element is None else {"element": element}
     sizes = {"flash_bytes": dict(built.sizes.flash), "ram_bytes": dict(built.sizes.ram)}
-    return {**named, "elf": str(built.elf), "on": built.on, **sizes}
+    stack = {bound.network: bound.need and bound.need.bytes for bound in built.stack}
+    return {**named, "elf": str(built.elf), "on": built.on, **sizes, "stack_bytes": stack}
 
 
 def _build_pipeline(directory: Path, as_json: bool) -> None:

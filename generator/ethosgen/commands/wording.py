@@ -414,3 +414,16 @@ def size_lines(flash: Any, ram: Any) -> str:
         return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in sizes.items())
 
     return f"  flash     {parts(flash)} B\n  RAM       {parts(ram)} B"
+
+
+def stack_lines(bounds: Any) -> list[str]:
+    """Describe the need of stack of a firmware's networks."""
+    lines = []
+    for bound in bounds:
+        if bound.need is None:
+            lines.append(f"  stack     {bound.network}: no bound, because {bound.why}")
+            continue
+        interrupt = bound.need.interrupt
+        of = f", of them {interrupt} B for the NPU's interrupt" if interrupt else ""
+        lines.append(f"  stack     {bound.network}: at most {bound.need.bytes} B{of}")
+    return lines

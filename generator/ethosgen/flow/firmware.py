@@ -15,6 +15,7 @@ from ethosgen.flow.firmware_run import RunOptions, run_and_judge
 from ethosgen.flow.models import require_models, target_for
 from ethosgen.flow.planning import read_stored
 from ethosgen.flow.profiling import require_counter, require_option
+from ethosgen.flow.proof import prove
 from ethosgen.host.file_errors import require_writable
 from ethosgen.platforms import find_platform
 from ethosgen.values.application import ApplicationReport
@@ -103,7 +104,7 @@ def build_project(
                 built = replace(toolchain.build(info, way, profile), on=on)
             for image in filter(None, (built, built.application)):
                 stamp(image.elf, sources)
-            return built
+            return prove(info, built, watch)
     except CapacityError as error:
         remedy = link_remedy(info, way, error.overflows)
         raise CapacityError(f"{error}; {remedy}", error.overflows) from None

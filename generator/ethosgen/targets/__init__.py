@@ -34,6 +34,7 @@ from ethosgen.targets.serial_port import SerialLine
 from ethosgen.targets.session import Hello, RestartError, RunReply, Session
 from ethosgen.targets.slots import describe_refusal
 from ethosgen.targets.stack import stack_size
+from ethosgen.targets.stack_bounds import StackBounds
 from ethosgen.values.device import Device
 from ethosgen.values.errors import ProtocolError, TargetError
 from ethosgen.values.grammar import counted
@@ -120,7 +121,7 @@ def run(
     """
     kind = require_target(on)
     jobs = list(zip(order or [0] * len(samples), samples, strict=True))
-    how = _How(kind, timeout_s, profile, counter)
+    how = _How(kind, timeout_s, StackBounds(elf, info), profile, counter)
     with kind.start(Firmware(elf, info, attach, line, cache_seed, counter)) as target:
         session = Session(target.console, target.check, stack_bytes=stack_size(elf), elf=elf)
         for restarts in range(_RESTARTS + 1):
@@ -148,12 +149,13 @@ def running(
     the end marker. Arguments and errors are those of `run`.
     """
     kind = require_target(on)
+    how = _How(kind, timeout_s, StackBounds(elf, info))
     with kind.start(Firmware(elf, info, attach, None, None)) as target:
         session = Session(target.console, target.check, stack_bytes=stack_size(elf), elf=elf)
 
         def run_samples(samples: Sequence[Arrays]) -> list[Sample]:
             jobs = [(0, sample) for sample in samples]
-            return _run_session(session, target, info, jobs, _How(kind, timeout_s), _silent)
+            return _run_session(session, target, info, jobs, how, _silent)
 
         yield run_samples
         _end(session, target)
@@ -169,10 +171,11 @@ def _end(session: Session, target: Target) -> None:
 
 @dataclass(frozen=True)
 class _How:
-    """How samples run: the target's kind, a limit for each, and what is measured."""
+    """How samples run: the target's kind, a limit for each, bounds, and what is measured."""
 
     kind: TargetKind
     timeout_s: float
+    stack: StackBounds
     profile: bool = False
     counter: "InferenceCounter | None" = None
 
@@ -194,7 +197,7 @@ def _run_session(
         progress(index, len(jobs))
         if how.counter is not None:
             how.counter.start()
-        sample = _run_sample(session, target, hello, info, job, how.timeout_s, how.kind)
+        sample = _run_sample(session, target, hello, info, job, how)
         if how.counter is not None:
             sample = replace(sample, cpu_cycles=how.counter.last())
         if how.profile:
@@ -242,10 +245,10 @@ def _run_sample(
     hello: Hello,
     info: ProjectInfo,
     job: tuple[int, Arrays],
-    timeout_s: float,
-    kind: TargetKind,
+    how: _How,
 ) -> Sample:
     index, sample = job
+    kind = how.kind
     network = info.networks[index]
     for port, tensor in enumerate(network.inputs):
         content = fitting(sample, tensor).tobytes()
@@ -254,7 +257,8 @@ def _run_sample(
             memory[:] = np.frombuffer(content, np.uint8)
         else:
             session.write_input(port, content, _ANSWER_S, index)
-    reply = session.run(timeout_s, index)
+    reply = session.run(how.timeout_s, index)
+    how.stack.check(index, reply.run_stack_bytes)
     if reply.status not in (Status.OK, Status.NOT_READY):
         raise _explain(reply, target, network, info.devices)
     outputs = {}

@@ -20,14 +20,14 @@ from ethosgen.values.errors import ProtocolError, TargetError
 from ethosgen.values.grammar import counted
 from ethosgen.values.profile import Count
 
-PROTOCOL = 2
+PROTOCOL = 3
 """The protocol's version; the firmware reports its own in its first answer."""
 
 _ANSWER = 0x80
 _HELLO = struct.Struct("<IIIII16sBBBB")
 _PLACE = struct.Struct("<HHI")
 _RUN_REQUEST = struct.Struct("<II")
-_RUN = struct.Struct("<IIIIII")
+_RUN = struct.Struct("<7I")
 _PMU = struct.Struct("<Q8I")
 """Appended to an answer to RUN by firmware that reads the NPU's PMU: cycles, events, counts."""
 _SLICE = struct.Struct("<I")
@@ -98,6 +98,8 @@ class RunReply:
     npu_qread: int
     cpu_ticks: int
     stack_bytes: int
+    run_stack_bytes: int = 0
+    """The stack of this inference alone; 0 if it is unknown."""
     npu_cycles: int = 0
     npu_events: Mapping[int, int] = field(default_factory=dict)
     """The PMU's event counters, by the numbers of Arm's enum pmu_event."""
@@ -211,13 +213,16 @@ class Session:
         sizes = _RUN.size, _RUN.size + _PMU.size, _RUN.size + _PMU.size + _SLICE.size
         if len(body) not in sizes:
             raise ProtocolError("the firmware's answer to a run is invalid; build it again")
-        echoed, status, npu_status, npu_qread, ticks, stack_bytes = _RUN.unpack_from(body)
+        echoed, *figures, used, used_now = _RUN.unpack_from(body)
         if echoed != number:
             raise ProtocolError("the firmware's answer to a run is invalid; build it again")
-        check_stack(stack_bytes, self._stack_bytes)
+        check_stack(used, self._stack_bytes)
         cycles, events = _read_pmu(body[_RUN.size :])
         (longest,) = _SLICE.unpack(body[sizes[1] :] or bytes(_SLICE.size))
-        return RunReply(status, npu_status, npu_qread, ticks, stack_bytes, cycles, events, longest)
+        status, npu_status, npu_qread, ticks = figures
+        return RunReply(
+            status, npu_status, npu_qread, ticks, used, used_now, cycles, events, longest
+        )
 
     def read_output(self, port: int, size: int, timeout_s: float, network: int = 0) -> bytes:
         """Read an output of `size` bytes of a network."""

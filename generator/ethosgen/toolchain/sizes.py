@@ -8,6 +8,7 @@ from elftools.common.exceptions import ELFError
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 
+from ethosgen.proof.stack import StackBound
 from ethosgen.values.errors import InputError
 
 _COMMANDS = ".ethosgen_commands"
@@ -45,6 +46,8 @@ class Built:
     sizes: Sizes
     application: "Built | None" = None
     """The project's own application beside it, if it has one."""
+    stack: tuple[StackBound, ...] = ()
+    """The networks' need of stack, if the build has computed it."""
 
 
 def measure_elf(elf: Path) -> Sizes:

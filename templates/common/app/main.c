@@ -188,6 +188,9 @@ static ethosgen_status run_slices(const struct ethosgen_network *network)
 {
     ethosgen_status status;
 
+{% if platform.boots %}
+    board_stack_mark();
+{% endif %}
     do {
         uint32_t started = {{ ticks }}();
 
@@ -236,6 +239,9 @@ static void run(const struct ethosgen_network *network, struct server_run *resul
     result->cpu_ticks = slices_ticks;
     result->slice_ticks = slice_ticks;
 {% else %}
+{% if platform.boots %}
+    board_stack_mark();
+{% endif %}
     uint32_t started = {{ ticks }}();
 #ifdef ETHOSGEN_PROFILE
     profile_begin(started);
@@ -249,6 +255,9 @@ static void run(const struct ethosgen_network *network, struct server_run *resul
 #if ETHOSGEN_HAS_NPU
     tell_npu(result);
 #endif
+{% if platform.boots %}
+    result->run_stack_bytes = board_stack_since_mark();
+{% endif %}
     result->stack_bytes = board_stack_bytes();
 }
 

@@ -30,4 +30,9 @@ void board_exit(uint32_t status);
 /* Return the largest number of bytes of main()'s stack that were in use since the start. */
 uint32_t board_stack_bytes(void);
 
+/* Count the stack below the calling function anew; return what was in use since the last call, in bytes.
+ * Only start-up code of ethosgen has these. */
+void board_stack_mark(void);
+uint32_t board_stack_since_mark(void);
+
 #endif /* SERVICES_H */

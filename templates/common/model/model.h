@@ -95,6 +95,16 @@ extern "C" {
 {% if state_bytes %}
 #define {{ NAME }}_STATE_BYTES {{ state_bytes }}
 {% endif %}
+{% if platform.boots %}
+/* {{ NAME }}_STACK_BYTES is the most stack that the functions below need, {{ "with the NPU's interrupt" if npu else "and all that they call" }}. The
+ * compiler and its flags decide, so `ethosgen build` computes it from the firmware, and writes it into
+ * the build's folder for the next build. It is undefined before. */
+#if defined(__has_include)
+#if __has_include("ethosgen_stack.h")
+#include "ethosgen_stack.h"
+#endif
+#endif
+{% endif %}
 {% if apart %}
 #define {{ NAME }}_WEIGHTS_ALIGNMENT {{ weights_alignment }}
 {% else %}

@@ -136,6 +136,7 @@ static void run(const struct ethosgen_network *network, struct server_run *resul
 #ifdef ETHOSGEN_PROFILE
     profile_clear();
 #endif
+    board_stack_mark();
     uint32_t started = board_ticks();
 #ifdef ETHOSGEN_PROFILE
     profile_begin(started);
@@ -148,6 +149,7 @@ static void run(const struct ethosgen_network *network, struct server_run *resul
 #if ETHOSGEN_HAS_NPU
     tell_npu(result);
 #endif
+    result->run_stack_bytes = board_stack_since_mark();
     result->stack_bytes = board_stack_bytes();
 }
 

@@ -14,7 +14,7 @@
 
 #include <stdint.h>
 
-#define SERVER_PROTOCOL 2u
+#define SERVER_PROTOCOL 3u
 #define SERVER_NPU_EVENTS 4
 
 /* The result and the cost of one inference. */
@@ -24,6 +24,7 @@ struct server_run {
     uint32_t npu_qread;
     uint32_t cpu_ticks;   /* outside the wait for the NPU */
     uint32_t stack_bytes; /* the largest use since the start */
+    uint32_t run_stack_bytes; /* the use of this inference; 0: unknown */
     uint32_t npu_cycles[2];                /* counted by the NPU's PMU: low word, high word */
     uint32_t npu_event[SERVER_NPU_EVENTS]; /* the events that were counted; 0: none */
     uint32_t npu_count[SERVER_NPU_EVENTS];

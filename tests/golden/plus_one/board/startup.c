@@ -76,14 +76,41 @@ void Reset_Handler(void)
     board_exit(0);
 }
 
-uint32_t board_stack_bytes(void)
+static uint32_t most_bytes; /* before the last mark */
+static uintptr_t stack_mark;
+
+static uintptr_t lowest_used(void)
 {
     const volatile uint32_t *lowest = __stack_limit;
 
     while (lowest < __stack_top && *lowest == STACK_PAINT) {
         lowest++;
     }
-    return (uint32_t)((uintptr_t)__stack_top - (uintptr_t)lowest);
+    return (uintptr_t)lowest;
+}
+
+uint32_t board_stack_bytes(void)
+{
+    uint32_t bytes = (uint32_t)((uintptr_t)__stack_top - lowest_used());
+
+    return bytes > most_bytes ? bytes : most_bytes;
+}
+
+__attribute__((noinline)) void board_stack_mark(void)
+{
+    uint32_t *stack_pointer;
+
+    most_bytes = board_stack_bytes();
+    stack_mark = (uintptr_t)__builtin_dwarf_cfa(); /* the caller's stack pointer */
+    __asm volatile("mov %0, sp" : "=r"(stack_pointer));
+    for (volatile uint32_t *to = __stack_limit; to < stack_pointer;) {
+        *to++ = STACK_PAINT;
+    }
+}
+
+uint32_t board_stack_since_mark(void)
+{
+    return (uint32_t)(stack_mark - lowest_used());
 }
 
 /* Every fault ends here: faults that are not enabled escalate. `pc` is where the code was stopped, 0 if

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* A digest of what the library was generated from; the firmware reports it on request. */
-#define ETHOSGEN_DIGEST "4b55483d9bb78965"
+#define ETHOSGEN_DIGEST "dbca8a87f6fd84d1"
 
 #define ETHOSGEN_NETWORKS 1
 

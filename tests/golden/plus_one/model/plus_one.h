@@ -28,6 +28,14 @@ extern "C" {
 /* Memory sizes. The arena holds the tensors of a run, including inputs and outputs. */
 #define PLUS_ONE_ARENA_BYTES 3200
 #define PLUS_ONE_ARENA_ALIGNMENT 32
+/* PLUS_ONE_STACK_BYTES is the most stack that the functions below need, with the NPU's interrupt. The
+ * compiler and its flags decide, so `ethosgen build` computes it from the firmware, and writes it into
+ * the build's folder for the next build. It is undefined before. */
+#if defined(__has_include)
+#if __has_include("ethosgen_stack.h")
+#include "ethosgen_stack.h"
+#endif
+#endif
 #define PLUS_ONE_WEIGHTS_BYTES 100
 #define PLUS_ONE_COMMANDS_BYTES 48
 

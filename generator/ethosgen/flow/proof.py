@@ -1,0 +1,43 @@
+"""What a build proves of the firmware that it made: its need of stack, and its memory."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ethosgen.platforms import find_platform
+from ethosgen.values.errors import BuildError
+from ethosgen.values.watch import Watch
+
+if TYPE_CHECKING:
+    from ethosgen.project.info import ProjectInfo
+    from ethosgen.toolchain import Built
+
+
+def prove(info: "ProjectInfo", built: "Built", watch: Watch) -> "Built":
+    """Return a build with the bounds of its stack; BuildError for a stack without a bound.
+
+    Only firmware whose start-up code is ethosgen's is proven.
+    """
+    from ethosgen.toolchain.stack_header import write_stack_header
+
+    if not find_platform(info.platform).boots:
+        return built
+    with watch.phase("prove", "bounding the stack, checking the memory"):
+        application = built.application and _prove_image(info, built.application)
+        proven = replace(_prove_image(info, built), application=application)
+        shipped = application or proven
+        write_stack_header(shipped.elf, shipped.stack)
+        return proven
+
+
+def _prove_image(info: "ProjectInfo", built: "Built") -> "Built":
+    from ethosgen.proof.stack import bound_stack
+
+    cpu = info.board.cpu
+    bounds = tuple(bound_stack(built.elf, name, cpu.has_fpu or cpu.has_mve) for name in info.names)
+    for bound in bounds:
+        if bound.is_fault:
+            raise BuildError(
+                f"the stack of network '{bound.network}' in '{built.elf}' has no bound, because "
+                f"{bound.why}; write it without, and build it again"
+            )
+    return replace(built, stack=bounds)

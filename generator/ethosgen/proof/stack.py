@@ -1,0 +1,193 @@
+"""The most stack that a firmware's functions can need, from the whole graph of their calls.
+
+What the compiler decided is in the ELF: frames, inlined functions, calls that became jumps, and the
+functions of its own library. So the bound holds for any compiler and any of its flags.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ethosgen.proof.frames import CallFrame, CallSite, FrameWalk
+from ethosgen.proof.image import FirmwareImage, read_image
+from ethosgen.proof.unbounded import UnboundedError
+
+_BASIC_FRAME, _FLOAT_FRAME, _PADDING = 32, 104, 4
+"""What an exception pushes: registers, with those of floating point and MVE; SP is aligned."""
+_RUN = ("{name}_init", "{name}_reset", "{name}_run", "{name}_step", "{name}_feed")
+"""The functions of a network's header."""
+_HANDLER = "ethosgen_npu_irq_handler"
+_TABLE = "ethosgen_networks"
+"""The table by which our application calls them."""
+_VECTORS = ".vectors"
+_FIRST_IRQ = 15
+"""SysTick's vector; those before are the start's and the faults'."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """The most stack of a network's functions, in bytes, and the calls that need it.
+
+    `interrupt` is the part of the NPU's interrupt, which may come at any of them: that of an
+    abandoned run too. `measured` also has what a run of our application may count: functions of its
+    table of networks around these, and its other interrupts, which have one priority.
+    """
+
+    bytes: int
+    path: tuple[str, ...]
+    interrupt: int
+    measured: int | None
+
+
+@dataclass(frozen=True)
+class StackBound:
+    """A network's need in a firmware, or why it is unknown; `is_fault` if no code should be so."""
+
+    network: str
+    need: Need | None = None
+    why: str = ""
+    is_fault: bool = False
+
+
+@dataclass
+class _Graph:
+    """The calls of an image: those of all functions that a root may reach."""
+
+    image: FirmwareImage
+    has_floats: bool
+    frames: dict[int, CallFrame] = field(default_factory=dict)
+    callers: dict[int, set[int]] = field(default_factory=dict)
+    needs: dict[int, tuple[int, tuple[str, ...]]] = field(default_factory=dict)
+    skips_pointers: bool = False
+    """Whether a pointer that nobody sets is NULL, as in handlers of our application."""
+
+    def add(self, root: int) -> None:
+        """Follow all calls from a function; pointers may reach more with each caller found."""
+        size = -1
+        while size != len(self.callers) + sum(map(len, self.callers.values())):
+            size = len(self.callers) + sum(map(len, self.callers.values()))
+            waiting, seen = [root], {root}
+            while waiting:
+                start = waiting.pop()
+                for site in self.frame(start).calls:
+                    for target in self.targets(start, site):
+                        self.callers.setdefault(target, set()).add(start)
+                        if target not in seen:
+                            seen.add(target)
+                            waiting.append(target)
+
+    def frame(self, start: int) -> CallFrame:
+        """Return what a function's instructions show."""
+        if start not in self.frames:
+            self.frames[start] = FrameWalk(self.image, start).run()
+        return self.frames[start]
+
+    def need(self, start: int, above: tuple[int, ...] = ()) -> tuple[int, tuple[str, ...]]:
+        """Return the bytes of a function and all that it calls, and the deepest path."""
+        if start in self.needs:
+            return self.needs[start]
+        if start in above:
+            loop = [self.name(addr) for addr in (*above[above.index(start) :], start)]
+            raise UnboundedError(f"{' calls '.join(loop)}: a recursion", is_fault=True)
+        frame = self.frame(start)
+        most = frame.deepest
+        path: tuple[str, ...] = (self.name(start),)
+        for site in sorted(frame.calls, key=lambda site: site.at):
+            targets = self.targets(start, site)
+            if not targets and not self.skips_pointers:
+                raise UnboundedError(
+                    f"{self.name(start)} calls at 0x{site.at:08x} a function whose address is only "
+                    "known at run time"
+                )
+            for target in targets:
+                below, names = self.need(target, (*above, start))
+                if site.depth + below > most:
+                    most, path = site.depth + below, (self.name(start), *names)
+        self.needs[start] = most, path
+        return self.needs[start]
+
+    def name(self, addr: int) -> str:
+        """Return a function as messages call it."""
+        return f"{self.image.names.get(addr, f'0x{addr:08x}')}()"
+
+    def targets(self, start: int, site: CallSite) -> list[int]:
+        """Return what a call may reach.
+
+        Through a pointer, these are the functions whose address is taken: by the function itself,
+        or else by the nearest of its callers, on each path to it.
+        """
+        if site.target is not None:
+            return [site.target]
+        found: set[int] = set()
+        waiting, seen = [start], {start}
+        while waiting:
+            place = waiting.pop()
+            taken = self.frame(place).taken
+            found |= taken
+            above = set() if taken else self.callers.get(place, set()) - seen
+            seen |= above
+            waiting += above
+        return sorted(found)
+
+    def interrupt(self, handlers: Iterable[int]) -> int:
+        """Return the most bytes of an interrupt: the exception's frame, and the handler's calls."""
+        pushed = _PADDING + (_FLOAT_FRAME if self.has_floats else _BASIC_FRAME)
+        return max((pushed + self.whole(handler)[0] for handler in handlers), default=0)
+
+    def whole(self, root: int) -> tuple[int, tuple[str, ...]]:
+        """Return the need of a function that nobody has followed yet."""
+        self.add(root)
+        return self.need(root)
+
+    def handlers(self) -> list[int]:
+        """Return the handlers of interrupts in the table of vectors."""
+        table = self.image.part(_VECTORS)
+        if table is None:
+            return []
+        places = range(table.start + 4 * _FIRST_IRQ, table.end, 4)
+        words = {self.image.read(at, 4) or 0 for at in places}
+        return sorted(word & ~1 for word in words if word & 1)
+
+    def calls(self, start: int, name: str, seen: frozenset[int] = frozenset()) -> bool:
+        """Return whether a function calls another, however indirectly."""
+        if self.image.names.get(start) == name:
+            return True
+        seen |= {start}
+        targets = {site.target for site in self.frame(start).calls} - seen
+        return any(t is not None and self.calls(t, name, seen) for t in targets)
+
+
+def bound_stack(elf: Path, network: str, has_floats: bool) -> StackBound:
+    """Return a network's need of stack in a firmware, or the reason why it has no bound."""
+    try:
+        return StackBound(network, stack_need(elf, network, has_floats))
+    except UnboundedError as error:
+        return StackBound(network, why=str(error), is_fault=error.is_fault)
+
+
+def stack_need(elf: Path, network: str, has_floats: bool) -> Need:
+    """Return the most stack of a network's functions in a firmware; UnboundedError if unknown."""
+    image = read_image(elf)
+    graph = _Graph(image, has_floats)
+    names = [name.format(name=network) for name in _RUN]
+    found = [image.functions[name] for name in names if name in image.functions]
+    if f"{network}_run" not in image.functions:
+        raise UnboundedError(f"the firmware has no function {network}_run()")
+    most, path = max((graph.whole(addr) for addr in found), key=lambda need: need[0])
+    handlers = graph.handlers()
+    interrupt = graph.interrupt(a for a in handlers if graph.calls(a, _HANDLER))
+    return Need(most + interrupt, path, interrupt, _measured(graph, most, set(found), handlers))
+
+
+def _measured(graph: _Graph, most: int, found: set[int], handlers: list[int]) -> int | None:
+    table, _ = graph.image.objects.get(_TABLE, (0, 0))
+    graph.skips_pointers = True
+    try:
+        around = [
+            graph.whole(addr)[0]
+            for addr in graph.image.functions_at(table)
+            if found & {site.target for site in graph.frame(addr).calls}
+        ]
+        return max([most, *around]) + graph.interrupt(handlers)
+    except UnboundedError:
+        return None

@@ -1,0 +1,47 @@
+"""The header by which an application learns how much stack its networks need.
+
+It is in the build's folder, because the compiler and its flags decide; the networks' headers
+include it where it is.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ethosgen.proof.stack import StackBound
+from ethosgen.values.errors import cannot_write
+
+FOLDER = "ethosgen"
+"""In the build's folder; the project's CMakeLists.txt has it as an include directory."""
+FILE = "ethosgen_stack.h"
+
+
+def write_stack_header(elf: Path, bounds: Sequence[StackBound]) -> None:
+    """Write the bounds beside the firmware that they are of, unless they are there already."""
+    path = elf.parent / FOLDER / FILE
+    text = _text(elf.name, bounds)
+    try:
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            return  # so that nothing is compiled again
+        path.parent.mkdir(exist_ok=True)  # a project of an older ethosgen has none
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
+def _text(name: str, bounds: Sequence[StackBound]) -> str:
+    lines = [
+        f"/* The most stack that each network's functions need in {name}, in bytes: their own,",
+        " * all that they call, and the NPU's interrupt. Your interrupts come on top.",
+        " *",
+        " * Written by ethosgen build; do not edit. */",
+        "#ifndef ETHOSGEN_STACK_H",
+        "#define ETHOSGEN_STACK_H",
+        "",
+    ]
+    for bound in bounds:
+        if bound.need is None:
+            lines.append(f"/* {bound.network}: unknown, because {bound.why} */")
+        else:
+            lines.append(f"/* {', '.join(bound.need.path)} */")
+            lines.append(f"#define {bound.network.upper()}_STACK_BYTES {bound.need.bytes}u")
+    return "\n".join([*lines, "", "#endif /* ETHOSGEN_STACK_H */", ""])

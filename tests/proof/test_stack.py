@@ -1,0 +1,251 @@
+"""The bound of the stack against what GCC says of each function, and what QEMU's runs use."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ethosgen import flow
+from ethosgen.host.tools import GCC
+from ethosgen.project import open_project
+from ethosgen.project.info import ProjectInfo
+from ethosgen.proof.frames import FrameWalk
+from ethosgen.proof.image import read_image
+from ethosgen.proof.stack import Need, bound_stack, stack_need
+from ethosgen.proof.unbounded import UnboundedError
+from ethosgen.targets.session import RunReply, Session
+from ethosgen.targets.stack_bounds import StackBounds
+from ethosgen.toolchain import build
+from ethosgen.values.errors import BuildError, TargetError
+from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
+from tests import ROOT
+from tests.support.needs import needs_arm_gcc, needs_build, needs_qemu
+from tests.support.recipes import recipe
+
+NETWORK = ROOT / "demo" / "digits_int8.tflite"
+WORDS = ROOT / "demo" / "kws_int8.tflite"
+CORES = {
+    "cortex-m0": ["-mcpu=cortex-m0"],
+    "cortex-m4": ["-mcpu=cortex-m4", "-mfloat-abi=hard"],
+    "cortex-m55": ["-mcpu=cortex-m55", "-mfloat-abi=hard"],
+}
+BOARDS = ("microbit", "mps2-an385", "mps2-an386", "mps2-an505")
+TOLERANCE = 64
+_SU = re.compile(r"[^:]+:\d+:\d+:(\S+)\t(\d+)\t(static|dynamic\S*)")
+
+
+def frames_by_gcc(folder: Path) -> dict[str, int]:
+    """Return the bytes of each static frame in the files of -fstack-usage."""
+    found = [m for path in folder.rglob("*.su") for m in _SU.finditer(path.read_text())]
+    frames = {m.group(1): int(m.group(2)) for m in found if m.group(3) == "static"}
+    twice = [name for name in frames if sum(m.group(1) == name for m in found) > 1]
+    return {name: size for name, size in frames.items() if name not in twice}
+
+
+def project_of(board: str, directory: Path, network: Path = NETWORK) -> ProjectInfo:
+    asked = recipe(network, board=board, check=False)
+    flow.create_project(asked, directory=directory, watch=Watch())
+    return open_project(directory)
+
+
+def link(source: str, place: Path, *options: str, core: str = "cortex-m4") -> Path:
+    """Compile a program whose entry is net_run()."""
+    (place / "net.c").write_text(source)
+    elf = place / "net.elf"
+    command = [str(GCC.find()), *CORES[core], "-mthumb", "-fstack-usage", "-ffunction-sections"]
+    command += ["-nostdlib", "-Wl,-e,net_run", *options, "net.c", "-lgcc", "-o", elf.name]
+    subprocess.run(command, cwd=place, check=True, capture_output=True)
+    return elf
+
+
+def need(elf: Path) -> Need:
+    return stack_need(elf, "net", has_floats=False)
+
+
+CHAIN = """
+volatile int sink;
+__attribute__((noinline)) int leaf(int n) { volatile char a[100]; a[n] = 1; return a[n] + n; }
+__attribute__((noinline)) int other(int n) { volatile int a[700]; a[n] = 1; return leaf(a[n]) + n; }
+__attribute__((noinline)) int pick(int n) {
+    switch (n) {
+    case 0: return leaf(3); case 1: return other(4); case 2: return leaf(9) * 7; case 3: sink = 4;
+    break; case 4: sink = leaf(8); break; case 5: return leaf(2) / 3; case 6: sink = 0; break;
+    case 7: sink = leaf(1) + other(n); }
+    return n + 1;
+}
+int net_run(void) { volatile int a[10]; a[sink] = pick(sink); return a[sink] + leaf(sink); }
+"""
+
+
+@needs_arm_gcc
+@pytest.mark.parametrize("level", ["-O0", "-Os", "-O2", "-O3"])
+@pytest.mark.parametrize("core", CORES)
+def test_the_sum_along_the_deepest_calls_is_gccs(core: str, level: str, tmp_path: Path) -> None:
+    elf = link(CHAIN, tmp_path, level, "-fno-optimize-sibling-calls", "-fno-inline", core=core)
+    frames = frames_by_gcc(tmp_path)
+    path = ["net_run", "pick", "other", "leaf"]
+    found = need(elf)
+    assert [name.removesuffix("()") for name in found.path] == path
+    assert found.bytes == sum(frames[name] for name in path)
+
+
+@needs_build
+@pytest.mark.parametrize("board", ["microbit", "mps2-an386", "corstone300"])
+def test_each_frame_of_a_firmware_is_gccs(
+    board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CFLAGS", "-fstack-usage")
+    project_of(board, tmp_path / "p", WORDS)
+    elf = build(tmp_path / "p").elf
+    image, frames = read_image(elf), frames_by_gcc(tmp_path / "p" / "build")
+    compared = {name: size for name, size in frames.items() if name in image.functions}
+    assert len(compared) > 30
+    naked = {"Fault_Handler"}
+    for name, size in compared.items():
+        if name not in naked and "naked" not in name and size:
+            frame = FrameWalk(image, image.functions[name]).run()
+            assert (name, frame.deepest, frame.ends | {0}) == (name, size, {0})
+
+
+REFUSED = {
+    "recursion": ("int net_run(int n) { return n ? net_run(n - 1) * n : 1; }", "recursion"),
+    "a loop of calls": (
+        "int odd(int); __attribute__((noinline)) int even(int n) { return n ? odd(n - 1) + n : 1; }"
+        "__attribute__((noinline)) int odd(int n) { return n ? even(n - 1) - n : 0; }"
+        "int net_run(int n) { return even(n) + 1; }",
+        "calls even.*recursion",
+    ),
+    "an array of variable length": (
+        "void use(char *); __attribute__((noinline)) void use(char *p) { *(volatile char *)p = 0; }"
+        "int net_run(int n) { char a[n]; use(a); return a[0]; }",
+        "only known at run time",
+    ),
+    "alloca in a loop": (
+        "char *last; int net_run(int n) { while (n--) last = __builtin_alloca(16); return *last; }",
+        "in a loop|only known at run time",
+    ),
+    "an unknown pointer": ("int net_run(int (*f)(void)) { return f() + 1; }", "only known at run"),
+}
+
+
+@needs_arm_gcc
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_stack_without_a_bound_is_refused(what: str, core: str, tmp_path: Path) -> None:
+    source, why = REFUSED[what]
+    elf = link(source, tmp_path, "-Os", "-fno-optimize-sibling-calls", core=core)
+    with pytest.raises(UnboundedError, match=why) as caught:
+        need(elf)
+    assert caught.value.is_fault == (what != "an unknown pointer")
+
+
+POINTERS = """
+volatile int sink;
+__attribute__((noinline)) int small(int n) { return n + sink; }
+__attribute__((noinline)) int large(int n) { volatile char a[300]; a[n] = 1; return a[n]; }
+int (*const table[])(int) = {small, large};
+__attribute__((noinline)) int call(int (*f)(int), int n) { return f(n) + 1; }
+int net_run(void) { return %s; }
+"""
+
+
+@needs_arm_gcc
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("call", ["table[sink](1) + 1", "call(sink ? small : large, 1) + 1"])
+def test_pointers_reach_what_a_caller_takes(call: str, core: str, tmp_path: Path) -> None:
+    elf = link(POINTERS % call, tmp_path, "-O1", "-fno-inline", core=core)
+    path = need(elf).path
+    assert path[0] == "net_run()" and path[-1] == "large()"
+
+
+@needs_arm_gcc
+def test_a_network_that_is_not_there_has_no_bound(tmp_path: Path) -> None:
+    elf = link("int net_run(void) { return 1; }", tmp_path)
+    bound = bound_stack(elf, "other", has_floats=False)
+    assert bound.need is None and not bound.is_fault
+    assert bound.why == "the firmware has no function other_run()"
+
+
+def measured(directory: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Need, int]:
+    """Build a project and run it on QEMU; return the bound, and the most that a run used."""
+    used: list[int] = []
+    run = Session.run
+
+    def noting(session: Session, timeout_s: float, network: int = 0) -> RunReply:
+        reply = run(session, timeout_s, network)
+        used.append(reply.run_stack_bytes)
+        return reply
+
+    monkeypatch.setattr(Session, "run", noting)
+    (bound,) = flow.build_project(directory, watch=Watch()).stack
+    assert bound.need is not None
+    options = flow.RunOptions(Inputs(None, 2, 1))
+    flow.run_project(directory, options, watch=Watch())
+    return bound.need, max(used)
+
+
+@needs_qemu
+@pytest.mark.parametrize("board", BOARDS)
+def test_a_run_uses_the_bound_and_not_much_less(
+    board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project_of(board, tmp_path / "p")
+    bound, used = measured(tmp_path / "p", monkeypatch)
+    assert bound.interrupt == 0
+    assert 0 < used <= bound.bytes <= used + TOLERANCE
+
+
+@needs_qemu
+def test_a_run_with_an_npu_has_its_interrupt_in_the_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bound has the interrupt at the deepest place; in a run it comes during the wait."""
+    project_of("corstone300", tmp_path / "p")
+    bound, used = measured(tmp_path / "p", monkeypatch)
+    assert 32 + 104 <= bound.interrupt < used <= bound.bytes
+    assert bound.bytes <= used + TOLERANCE + bound.interrupt
+
+
+@needs_build
+def test_a_build_tells_the_application_its_bound(tmp_path: Path) -> None:
+    info = project_of("mps2-an386", tmp_path / "p")
+    source = tmp_path / "p" / "app" / "main.c"
+    text = source.read_text()
+    (bound,) = flow.build_project(tmp_path / "p", watch=Watch()).stack
+    assert bound.need is not None and bound.network == info.network.name
+    size = bound.need.bytes
+    line = '#include "digits_int8.h"\n'
+    line += f'_Static_assert(DIGITS_INT8_STACK_BYTES == {size}u, "the bound");\n'
+    source.write_text(text + line)
+    assert flow.build_project(tmp_path / "p", watch=Watch()).stack == (bound,)
+
+
+@needs_build
+def test_a_recursion_in_an_applications_hook_fails_the_build(tmp_path: Path) -> None:
+    project_of("corstone300", tmp_path / "p")
+    source = tmp_path / "p" / "app" / "main.c"
+    hook = "void ethosgen_npu_wait_begin(void)\n{\n"
+    assert hook in source.read_text()
+    again = "ethosgen_npu_wait_begin();"
+    call = f"    if (wait_ticks > 3u) {{ wait_ticks--; {again} wait_ticks++; }}\n"
+    source.write_text(source.read_text().replace(hook, hook + call))
+    sentence = (
+        r"the stack of network 'digits_int8' in '.*' has no bound, because .*recursion; write"
+    )
+    with pytest.raises(BuildError, match=sentence):
+        flow.build_project(tmp_path / "p", watch=Watch())
+
+
+@needs_build
+def test_a_run_that_uses_more_than_the_bound_fails(tmp_path: Path) -> None:
+    info = project_of("mps2-an386", tmp_path / "p")
+    built = flow.build_project(tmp_path / "p", watch=Watch())
+    bounds = StackBounds(built.elf, info)
+    (bound,) = built.stack
+    assert bound.need is not None and bound.need.measured is not None
+    bounds.check(0, 0)
+    bounds.check(0, bound.need.measured)
+    with pytest.raises(TargetError, match=r"digits_int8_run\(\) used \d+ bytes of stack, but"):
+        bounds.check(0, bound.need.measured + 4)

@@ -31,7 +31,7 @@ OPTIONS = {
     "allow_fallback",
 }
 """Fields of OffloadOptions; those of SCHEDULE are its schedule's."""
-SCHEDULE = {"strategy", "arena_limit", "stream", "feed", "step"}
+SCHEDULE = {"strategy", "arena_limit", "stream", "fetch", "feed", "step"}
 READING = {"shapes", "input_layout"}
 FOR_TERMINALS_AND_FILES = {
     *("verbose", "goal"),

@@ -63,7 +63,7 @@ def test_labelled_data_have_the_options_of_accuracy(tmp_path: Path) -> None:
     options = {option.name for option in commands()["accuracy"].params}
     elsewhere = {"network", "data", "board", "npu", "reading", "results", "tables", "processes"}
     offloading = {"cpu_ops", "offload", "trust_compiler", "check", "oracle", "steps"}
-    offloading |= {"strategy", "arena_limit", "stream", "allow_fallback", "optimize"}
+    offloading |= {"strategy", "arena_limit", "stream", "fetch", "allow_fallback", "optimize"}
     not_of_data = elsewhere | offloading | {"shapes", "input_layout", "no_cache", "as_json", "tops"}
     assert options - not_of_data - set(DataTable.model_fields) == set()
 

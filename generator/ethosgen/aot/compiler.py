@@ -22,7 +22,8 @@ from ethosgen.aot.code.steps import describe_steps, number_marks
 from ethosgen.aot.fuse.fusion import fuse_chains
 from ethosgen.aot.graph.storage import ALIGNMENT
 from ethosgen.aot.kernels import by_step
-from ethosgen.aot.libraries import libraries, library_code
+from ethosgen.aot.libraries import FETCH_HEADER, fetch_code, libraries, library_code
+from ethosgen.aot.memory.fetches import with_offsets
 from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
 from ethosgen.aot.rows.feeding import require_first
@@ -66,6 +67,8 @@ def compile_program(plan: Plan, name: str) -> Program:
     memories = {"arena": memory.arena_bytes} | ({"state": state} if state else {})
     emitted, steps = _emitted(body, signature, addresses, memories)
     code, headers = library_code(by_step(kernels), libraries(plan.extension))
+    if memory.fetches:
+        code, headers = code | fetch_code(), [*headers, FETCH_HEADER]
     inlined = [partition_name(schedule, p, name) for p in plan.partitions if not p.on_npu]
     inlined += [wait_symbol(schedule, step, name) for step in schedule.waits]
     sources = generate(emitted, signature, comments, constants, plan, name, headers, inlined)
@@ -90,6 +93,7 @@ def compile_program(plan: Plan, name: str) -> Program:
         workspaces=_workspaces(schedule, memory),
         stream_cycles=schedule.stream_cycles,
         feed=schedule.feed,
+        fetches=with_offsets(memory),
         slices=_slices(schedule) if plan.options.schedule.is_sliced else (),
     )
 
@@ -207,7 +211,11 @@ def _workspaces(schedule: StepSchedule, memory: MemoryPlan) -> tuple[ArenaTensor
             min(block.steps),
             min(max(block.steps), after),
         )
-        for block in (*memory.scratches.values(), *memory.workspaces.values())
+        for block in (
+            *memory.scratches.values(),
+            *memory.workspaces.values(),
+            *memory.fetched.values(),
+        )
         if block.offset is not None and block.steps
     )
 

@@ -32,6 +32,7 @@ from ethosgen.toml.files import check_tables, read_text, read_toml, schema_text
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.grammar import unknown
+from ethosgen.values.schedule import FetchRule
 from ethosgen.values.security import Security
 
 __all__ = [
@@ -52,6 +53,12 @@ __all__ = [
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 _KIND = "board file"
+_SLOW_CYCLES = 4
+"""From so many cycles for 4 bytes on, weights are copied into SRAM before they are read."""
+_FETCH_BYTES = 32 << 10
+"""The SRAM that the copies may take."""
+_FETCH_READS = 2
+"""The core's own copy reads everything once, so a layer must read its weights more often."""
 _NANOSECONDS = 1_000_000_000
 
 
@@ -162,6 +169,19 @@ class Board(BoardFacts):
         """Return the memories as compilers see them, from the linker script's placement."""
         placement = self.placement(mode)
         return BoardMemories(mode, self.memories[placement.fast or placement.arena].size_bytes)
+
+    def fetch_rule(self, mode: str, asked: int | None) -> FetchRule:
+        """Return which weights are copied, with the SRAM that a user grants, if one does.
+
+        By itself the core copies what is slow to read and too large for a cache in front of it.
+        """
+        if asked is not None:
+            return FetchRule(asked)
+        memory = self.memories[self.placement(mode).weights]
+        if memory.cycles_per_word < _SLOW_CYCLES:
+            return FetchRule()
+        least = max(FetchRule.least_bytes, memory.cache_bytes // 2)
+        return FetchRule(_FETCH_BYTES, least, _FETCH_READS)
 
     def accelerator(self, name: str | None) -> Accelerator:
         """Return the NPU of that name, by default the board's; InputError if the board lacks it."""

@@ -86,6 +86,10 @@ class BoardMemory(Table):
     """The NPU's AXI port that can access it; omit it if none can. A U55's port 1 is read-only."""
     npu_start_addr: Addr | None = None
     """The first address as the NPU sees it, if different."""
+    cycles_per_word: Annotated[int, Field(ge=1)] = 1
+    """The processor's cycles to read 4 bytes that no cache holds; 1 where nothing stalls."""
+    cache_bytes: Annotated[int, Field(ge=0)] = 0
+    """The size of a cache in front of it, 0 without one."""
 
     @property
     def end_addr(self) -> int:

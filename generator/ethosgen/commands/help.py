@@ -10,7 +10,7 @@ GROUPS = {
     "Common options": "board npu on output name platform project sram-limit goal samples",
     "Network": "shape input-layout no-cache io weights optimize app app-labels app-input data",
     "NPU and memory": "offload cpu-ops accelerator trust-compiler allow-difference allow-fallback "
-    "strategy arena-limit memory-mode stream front feed step",
+    "strategy arena-limit memory-mode stream fetch front feed step",
     "Board": "security port baud reset host flash build network harness",
     "Accuracy and checks": "input golden fidelity seed oracle check labels test-data mean std "
     "resize pad state score top keep activations",

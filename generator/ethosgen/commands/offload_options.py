@@ -37,6 +37,14 @@ STREAM = click.option(
     help="Whether chains of operators on the CPU compute bands of rows instead of whole tensors, "
     "which takes less SRAM and more time: where a limit needs it, never, or for the least SRAM.",
 )
+FETCH = click.option(
+    "--fetch",
+    type=SIZE,
+    metavar="BYTES|KiB",
+    help="SRAM for copies of the CPU's next weights, which the core or your DMA controller makes "
+    "while a layer computes (docs/fetching.md); 0 for none [default: 32KiB where the board's file "
+    "says that reading weights is slow, else 0].",
+)
 FEED = click.option(
     "--feed",
     is_flag=True,
@@ -154,15 +162,17 @@ def with_offloading(function: Callable[..., Any]) -> Callable[..., Any]:
     @STRATEGY
     @ARENA_LIMIT
     @STREAM
+    @FETCH
     @functools.wraps(function)
     def wrapped(
         options: OffloadOptions,
         strategy: str,
         arena_limit: int | None,
         stream: str,
+        fetch: int | None,
         **arguments: Any,
     ) -> Any:
-        schedule = Schedule(Strategy(strategy), arena_limit, Streaming(stream))
+        schedule = Schedule(Strategy(strategy), arena_limit, Streaming(stream), fetch_bytes=fetch)
         return function(options=replace(options, schedule=schedule), **arguments)
 
     return wrapped

@@ -64,7 +64,7 @@ class Place:
         plan = make_plan(self.network, self.settings, watch)
         if self.reserve is not None:
             plan = with_reserve(plan, self.reserve)
-        return compile_placed(plan, self.board.placement(self.mode), watch)
+        return compile_placed(plan, self.board, self.mode, watch)
 
     def attempt(self, schedule: Schedule) -> Cost | None:
         """Return the cost with a schedule, not compared with the oracle; None if it is refused."""

@@ -48,7 +48,7 @@ from ethosgen.verdict.exactness import Ask, ask_oracles, exact_plan
 from ethosgen.verdict.execution import blame_file
 
 if TYPE_CHECKING:  # pydantic's models take a quarter of a second
-    from ethosgen.board import Board, FirmwarePlacement, MemoryMode
+    from ethosgen.board import Board, MemoryMode
     from ethosgen.project.info import NetworkInfo, ProjectInfo
 
 
@@ -325,9 +325,15 @@ def make_program(plan: Plan, watch: Watch) -> Program:
             raise
 
 
-def compile_placed(plan: Plan, placement: "FirmwarePlacement", watch: Watch) -> Program:
-    """Compile, with fast scratch outside the arena if it has its own memory."""
-    if placement.fast is None:
+def compile_placed(plan: Plan, board: "Board", mode: str, watch: Watch) -> Program:
+    """Compile for a board's memories.
+
+    Fast scratch is outside the arena if it has its own memory, and weights are copied where reading
+    them is slow, or where the schedule grants SRAM for it.
+    """
+    asked = plan.options.schedule.fetch_bytes
+    plan = replace(plan, fetch=board.fetch_rule(mode, asked))
+    if board.placement(mode).fast is None:
         return make_program(plan, watch)
     program = make_program(plan.without_fast(), watch)
     return replace(program, plan=plan)

@@ -163,10 +163,9 @@ def _fitting(
     """Return the weights of one of the plans; InputError if the project's code differs."""
     from ethosgen.project import render
 
-    placement = info.board.placement(info.memory_mode)
     known = [_require_apart(info, i).scratches for i in range(len(plans))]
     programs = [
-        compile_placed(with_reserve(plan, sizes), placement, watch)
+        compile_placed(with_reserve(plan, sizes), info.board, info.memory_mode, watch)
         for plan, sizes in zip(plans, known, strict=True)
     ]
     with watch.phase("render", "comparing the code"):

@@ -191,6 +191,8 @@ def _write_schedule(schedule: Schedule) -> dict[str, Any]:
     }
     if schedule.stream is not Streaming.AUTO:
         written["stream"] = schedule.stream.value
+    if schedule.fetch_bytes is not None:
+        written["fetch_bytes"] = schedule.fetch_bytes
     asked = {"feed": schedule.feed, "step": schedule.steps}
     return {**written, **{option: True for option, is_asked in asked.items() if is_asked}}
 
@@ -331,6 +333,7 @@ def _read_schedule(schedule: Mapping[str, Any]) -> Schedule:
         stream,
         bool(schedule.get("feed", False)),
         bool(schedule.get("step", False)),
+        schedule.get("fetch_bytes"),
     )
 
 

@@ -142,7 +142,7 @@ def _simulated(asked: ReportRequest, board: Board, watch: Watch) -> tuple[Networ
     wrapped = [load_wrapped(accelerator) for accelerator in recipe.accelerators]
     plan = _plan(network, recipe, board, accelerator, wrapped, watch)
     mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
-    program = compile_placed(plan, board.placement(mode), watch)
+    program = compile_placed(plan, board, mode, watch)
     inputs, criteria = with_examples(network, asked.inputs, asked.criteria)
     samples = choose_samples(network, inputs)
     outputs = simulate_samples(plan, samples, watch)

@@ -286,7 +286,7 @@ def _make(
     wrapped = [load_wrapped(name) for name in element.accelerators]
     settings = PlanSettings(accelerator, options, wrapped=wrapped).on(board, mode)
     plan = make_plan(network, settings, watch)
-    program = compile_placed(plan, board.placement(mode), watch)
+    program = compile_placed(plan, board, mode, watch)
     return render(program, board, memory_mode=mode, handover=handover), program.summary()
 
 

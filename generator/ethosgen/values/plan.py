@@ -15,7 +15,7 @@ from ethosgen.values.local_memory import Local, LocalCopy
 from ethosgen.values.network import Graph, Network, Tensor
 from ethosgen.values.optimization import Optimization
 from ethosgen.values.quantization import command_for, is_float
-from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule
+from ethosgen.values.schedule import NO_COPIES, USUAL_SCHEDULE, FetchRule, Schedule
 
 
 class IoStyle(Enum):
@@ -405,6 +405,7 @@ class Plan:
     """What to use instead of a plan whose offsets the CPU's operators cannot follow."""
     extension: Extension = Extension.HELIUM
     """The processor's instructions, which decide between the kernels of CPU operators."""
+    fetch: FetchRule = NO_COPIES
     apart: bool = False
     """Whether weights, command streams and other constants are in a file apart from the code."""
 

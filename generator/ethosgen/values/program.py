@@ -117,6 +117,20 @@ class SlicedStep:
 
 
 @dataclass(frozen=True)
+class Fetch:
+    """A copy of a constant that step `step` reads, begun before step `start` computes.
+
+    `start` is `step` for the first step. `offset` is the copy's place in the arena.
+    """
+
+    constant: str
+    step: int
+    start: int
+    bytes: int
+    offset: int = 0
+
+
+@dataclass(frozen=True)
 class Program:
     """The network as C: `sources` maps a file name to text that TVM's code generator emitted.
 
@@ -150,6 +164,7 @@ class Program:
     """What operators and partitions need besides tensors; `tensor` is NO_TENSOR."""
     stream_cycles: int = 0
     """The estimated cycles that bands of rows take more than whole tensors."""
+    fetches: tuple[Fetch, ...] = ()
     advice: tuple[Improvement, ...] = ()
     """What would help, the largest gain first."""
     feed: RowFeed | None = None

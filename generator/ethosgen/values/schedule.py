@@ -38,6 +38,8 @@ class Schedule:
     """Whether the caller gives the input by rows, so that it is never whole in memory."""
     steps: bool = False
     """Whether an inference can be run in slices."""
+    fetch_bytes: int | None = None
+    """The SRAM for copies of the CPU's next weights; 0 for none, None as the board's file says."""
 
     @property
     def is_sliced(self) -> bool:
@@ -45,5 +47,19 @@ class Schedule:
         return self.feed or self.steps
 
 
+@dataclass(frozen=True)
+class FetchRule:
+    """Which weights are copied into SRAM while the step before computes.
+
+    The copies may add `bytes` to the arena. A copy has at least `least_bytes`, and its layer would
+    read the original at least `least_reads` times.
+    """
+
+    bytes: int = 0
+    least_bytes: int = 256
+    least_reads: int = 1
+
+
 USUAL_SCHEDULE = Schedule()
 """The default."""
+NO_COPIES = FetchRule()

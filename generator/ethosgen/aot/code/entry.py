@@ -3,29 +3,37 @@
 Networks and subgraphs take this path; only the parameters of their entries differ.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ethosgen.aot.code.module import (
     blob_name,
     build_module,
+    results_name,
     value_name,
     variable_name,
     waited_name,
     workspace_name,
 )
-from ethosgen.aot.code.passes import EntrySignature, Location, entry_passes
+from ethosgen.aot.code.passes import (
+    CopiesBefore,
+    Copy,
+    EntrySignature,
+    Location,
+    entry_passes,
+)
 from ethosgen.aot.graph.routine import CompileRoutine
-from ethosgen.aot.kernels import NamedKernel, choose_kernels, workspace_bytes
+from ethosgen.aot.kernels import NamedKernel, choose_kernels
 from ethosgen.aot.libraries import libraries
 from ethosgen.aot.memory.block import Block
+from ethosgen.aot.memory.fetches import plan_with_fetches
 from ethosgen.aot.memory.ordering import in_best_order
-from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
+from ethosgen.aot.memory.plan import MemoryPlan
 from ethosgen.aot.schedule.schedule import StepSchedule
 from ethosgen.aot.schedule.waits import find_waits
 from ethosgen.aot.tvm import tvm
-from ethosgen.values.program import Constant
+from ethosgen.values.program import Constant, Fetch
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,7 @@ def make_body(schedule: StepSchedule, name: str, compile_routine: CompileRoutine
     )
     statuses = {i for i, named in kernels.items() if named.kernel.returns_status}
     schedule = replace(schedule, waits=find_waits(schedule, statuses))
-    return Body(schedule, name, kernels, constants, plan_memory(schedule, workspace_bytes(kernels)))
+    return Body(schedule, name, kernels, constants, plan_with_fetches(schedule, kernels, constants))
 
 
 def find_addresses(
@@ -76,6 +84,7 @@ def find_addresses(
         for step in range(len(body.schedule.steps))
     }
     locations |= {constant.c_name: Location(constant.c_name) for constant in body.constants}
+    locations |= {constant: address(block) for constant, block in memory.fetched.items()}
     locations |= {
         blob_name(b): Location(b.parameter or f"{body.name}_{b.name}") for b in plan.blobs
     }
@@ -103,4 +112,36 @@ def lower_body(
     """
     steps = body.memory.in_place.union(in_place)
     module = build_module(body.schedule, body.kernels, body.constants, body.name, steps)
-    return tvm.transform.Sequential(entry_passes(signature, addresses, memories))(module)
+    copies = _copies(body, addresses)
+    return tvm.transform.Sequential(entry_passes(signature, addresses, memories, copies))(module)
+
+
+def makers(body: Body) -> Mapping[str, int]:
+    """Return the step that makes each variable of the Relax module."""
+    found: dict[str, int] = {}
+    for index, step in enumerate(body.schedule.steps):
+        kernel = body.kernels[index].kernel if index in body.kernels else None
+        found |= dict.fromkeys(map(value_name, body.schedule.writes(step)), index)
+        found |= {variable_name(i, index): index for i in (kernel.variables if kernel else ())}
+        found |= {workspace_name(index): index, results_name(index): index}
+    return found
+
+
+def _copies(body: Body, addresses: Mapping[str, Location]) -> Mapping[str, CopiesBefore]:
+    """Return what happens to copies of weights before each call, by the variable it makes."""
+    fetches = body.memory.fetches
+
+    def copies(chosen: Iterable[Fetch]) -> tuple[Copy, ...]:
+        return tuple(Copy(addresses[f.constant], f.constant, f.bytes) for f in chosen)
+
+    def before(step: int) -> CopiesBefore:
+        begun = [fetch for fetch in fetches if fetch.start == step]
+        return CopiesBefore(
+            copies(fetch for fetch in begun if fetch.step == step),
+            any(fetch.step == step for fetch in fetches),
+            copies(fetch for fetch in begun if fetch.step != step),
+        )
+
+    concerned = {step for fetch in fetches for step in (fetch.start, fetch.step)}
+    made = makers(body).items() if concerned else ()
+    return {variable: before(step) for variable, step in made if step in concerned}

@@ -52,22 +52,48 @@ class EntrySignature:
     """The array of slices.py, if the entry returns after each slice."""
 
 
+@dataclass(frozen=True)
+class Copy:
+    """A constant that is copied into SRAM before a kernel reads it there."""
+
+    to: Location
+    constant: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class CopiesBefore:
+    """What happens before a call: copies that it reads at once, a wait, copies for a later call."""
+
+    own: tuple[Copy, ...] = ()
+    is_awaited: bool = False
+    ahead: tuple[Copy, ...] = ()
+
+
+FETCH, FETCH_WAIT = "ethosgen_fetch", "ethosgen_fetch_wait"
+"""The functions of ethosgen_fetch.h that begin a copy, and await all."""
+
+
 def mark(symbol: str, number: int = 0) -> str:
     """Return the mark of an entry's call, which are numbered from 1; 0 is after the last one."""
     return f"{symbol}_step_{number}"
 
 
 def entry_passes(
-    signature: EntrySignature, addresses: Mapping[str, Location], memories: Mapping[str, int]
+    signature: EntrySignature,
+    addresses: Mapping[str, Location],
+    memories: Mapping[str, int],
+    copies: Mapping[str, CopiesBefore],
 ) -> list[Any]:
     """Return the passes from the Relax module to PrimFuncs: the entry and what it calls.
 
-    `memories` are the entry's parameters that contain several buffers, with their sizes.
+    `memories` are the entry's parameters that contain several buffers, with their sizes. `copies`
+    are those of weights, by the first variable that a call makes.
     """
     return [
         drop_copies_in_place(addresses),
         drop_unused_functions(),
-        lower_main_to_entry(signature, addresses, memories),
+        lower_main_to_entry(signature, addresses, memories, copies),
     ]
 
 
@@ -140,7 +166,10 @@ def add_functions(functions: Mapping[str, Any]) -> Any:
 
 
 def lower_main_to_entry(
-    signature: EntrySignature, addresses: Mapping[str, Location], memories: Mapping[str, int]
+    signature: EntrySignature,
+    addresses: Mapping[str, Location],
+    memories: Mapping[str, int],
+    copies: Mapping[str, CopiesBefore],
 ) -> Any:
     """Pass: replace `main` by a PrimFunc that calls every step in order, with fixed addresses.
 
@@ -157,7 +186,7 @@ def lower_main_to_entry(
         body: list[Any] = [tirx.DeclBuffer(buffers[name], data=pointers[name]) for name in buffers]
         calls = list(_calls(module["main"]))
         slices: list[tuple[Any, list[Any]]] = []
-        for number, (target, operands, _) in enumerate(calls, 1):
+        for number, (target, operands, variable) in enumerate(calls, 1):
             function, kept = drop_unused_parameters(module[target])
             lowered[target.name_hint] = function
             arguments = [
@@ -167,7 +196,8 @@ def lower_main_to_entry(
             is_last = number == len(calls) and not signature.progress
             end = [_hook(mark(signature.symbol))] if is_last else []
             made = _call(target.name_hint, function, arguments, end)
-            slices.append((function, [_hook(mark(signature.symbol, number)), *made]))
+            before = _fetches(copies[variable], buffers) if variable in copies else []
+            slices.append((function, [_hook(mark(signature.symbol, number)), *before, *made]))
         if signature.progress:
             body += sliced(signature.progress, slices, [_hook(mark(signature.symbol))])
         else:
@@ -198,6 +228,19 @@ def _as_argument(
 
 def _hook(place: str) -> Any:
     return tirx.Evaluate(tirx.call_extern("void", STEP, tirx.lookup_param(place)))
+
+
+def _fetches(copies: CopiesBefore, buffers: Mapping[str, Any]) -> list[Any]:
+    """Return the wait for what a call reads, and the begin of copies for a later one."""
+    wait = [tirx.Evaluate(tirx.call_extern("void", FETCH_WAIT))] if copies.is_awaited else []
+    own, ahead = ([_begin(copy, buffers) for copy in some] for some in (copies.own, copies.ahead))
+    return [*own, *wait, *ahead]
+
+
+def _begin(copy: Copy, buffers: Mapping[str, Any]) -> Any:
+    to = tirx.address_of(buffers[copy.to.base][copy.to.offset])
+    source = tirx.lookup_param(copy.constant)
+    return tirx.Evaluate(tirx.call_extern("void", FETCH, to, source, copy.bytes))
 
 
 def _call(symbol: str, function: Any, arguments: list[Any], end: list[Any]) -> list[Any]:

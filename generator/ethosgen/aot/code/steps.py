@@ -8,14 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ethosgen.aot.code.comments import name_codes
-from ethosgen.aot.code.entry import Body
-from ethosgen.aot.code.module import (
-    results_name,
-    value_name,
-    variable_name,
-    waited_name,
-    workspace_name,
-)
+from ethosgen.aot.code.entry import Body, makers
+from ethosgen.aot.code.module import waited_name
 from ethosgen.aot.code.passes import mark
 from ethosgen.aot.graph.routine import behind
 from ethosgen.aot.schedule.schedule import StepSchedule
@@ -31,10 +25,10 @@ def describe_steps(body: Body, symbol: str, calls: Sequence[str]) -> tuple[Marke
     """
     schedule = body.schedule
     waits = {waited_name(index): index for index in schedule.waits}
-    makers = _makers(body)
+    made_by = makers(body)
     marked: list[MarkedStep] = []
     for number, variable in enumerate(map(str, calls), 1):
-        index = waits[variable] if variable in waits else makers[variable]
+        index = waits[variable] if variable in waits else made_by[variable]
         marked.append(MarkedStep(symbol, number, _describe(schedule, index, variable in waits)))
         named = body.kernels.get(index)
         inner = named.kernel.steps if named else ()
@@ -55,17 +49,6 @@ def number_marks(steps: Sequence[MarkedStep], symbol: str) -> Mapping[str, int]:
             mark(marked.entry): marked.step.inside,
         }
     return numbers
-
-
-def _makers(body: Body) -> Mapping[str, int]:
-    """Return the step that makes each variable of the Relax module."""
-    makers: dict[str, int] = {}
-    for index, step in enumerate(body.schedule.steps):
-        kernel = body.kernels[index].kernel if index in body.kernels else None
-        makers |= dict.fromkeys(map(value_name, body.schedule.writes(step)), index)
-        makers |= {variable_name(i, index): index for i in (kernel.variables if kernel else ())}
-        makers |= {workspace_name(index): index, results_name(index): index}
-    return makers
 
 
 def _describe(schedule: StepSchedule, index: int, is_wait: bool = False) -> ProgramStep:

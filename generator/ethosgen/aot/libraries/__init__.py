@@ -37,6 +37,8 @@ DSP_LIBRARIES = _of("dsp:DSP_KERNELS", *_IN_C)
 ARMV7M_LIBRARIES = _of("thumb:ARMV7M_KERNELS", *_IN_C)
 ARMV6M_LIBRARIES = _of("thumb:ARMV6M_KERNELS", *_IN_C)
 """The same for microcontrollers with neither."""
+FETCH_HEADER = "ethosgen_fetch.h"
+"""Declares what copies weights, and what an application may put in its place."""
 PORTABLE_LIBRARIES = _of("helium:PORTABLE_MICRO_KERNELS", "floats:PORTABLE_FLOAT_KERNELS")
 """The same for other processors."""
 
@@ -109,6 +111,12 @@ def _cycles_in_c(graph: Graph, operator: Operator) -> int | None:
 
 def _accepted(library: Library, asked: Graph) -> Iterable[Offer]:
     return (offer for offer in library.offers(asked, Allocation()).values() if not offer.refusal)
+
+
+def fetch_code() -> dict[str, str]:
+    """Return the C files that copy weights into SRAM, by name."""
+    folder = template_folder("kernels")
+    return {name: (folder / name).read_text("utf-8") for name in (FETCH_HEADER, "ethosgen_fetch.c")}
 
 
 def library_code(

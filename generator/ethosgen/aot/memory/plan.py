@@ -1,7 +1,7 @@
 """The static memory plan: one arena, reused by lifetime, with the partitions' scratches."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from ethosgen.aot.graph.storage import ALIGNMENT, SAME_BYTES
@@ -12,6 +12,7 @@ from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.aot.schedule.variables import Held, find_variables
 from ethosgen.values.errors import RefusalError
 from ethosgen.values.multiples import rounded_up
+from ethosgen.values.program import Fetch
 
 LINE_BYTES = 32
 """A line of a data cache. What a device writes while the CPU works shares no line with others."""
@@ -36,10 +37,15 @@ class MemoryPlan:
     """Steps whose output overwrites an input."""
     variables: tuple[Held, ...] = ()
     """Variables; those on the CPU are outside the arena and have no block."""
+    fetched: Mapping[str, Block] = field(default_factory=dict)
+    """The copies of constants, by their names."""
+    fetches: tuple[Fetch, ...] = ()
 
 
-def plan_memory(schedule: StepSchedule, workspace_bytes: Mapping[int, int]) -> MemoryPlan:
-    """Place every tensor, workspace (bytes by step) and scratch.
+def plan_memory(
+    schedule: StepSchedule, workspace_bytes: Mapping[int, int], fetches: Sequence[Fetch] = ()
+) -> MemoryPlan:
+    """Place every tensor, workspace (bytes by step), scratch, and copy of weights.
 
     A scratch with an offset is live from the first partition to the last; tensors that the backend
     placed in it stay there. The rest is placed by a search (`placement`). If the backend placed two
@@ -58,7 +64,8 @@ def plan_memory(schedule: StepSchedule, workspace_bytes: Mapping[int, int]) -> M
         if size
     }
     tensors = _without_clashes(schedule, tensors, on_npu)
-    wanted = [*scratches, *tensors, *workspaces.values()]
+    copies = {fetch.constant: _copy_block(fetch) for fetch in fetches}
+    wanted = [*scratches, *tensors, *workspaces.values(), *copies.values()]
     trails = _trails(schedule, wanted)
     placement = place(tuple(wanted), tuple(trails.values()))
     placed = dict(zip(wanted, placement.blocks, strict=True))
@@ -72,7 +79,15 @@ def plan_memory(schedule: StepSchedule, workspace_bytes: Mapping[int, int]) -> M
         scratches={block.name: placed[block] for block in scratches},
         in_place=in_place.union(i for i, trail in trails.items() if _lie_over(trail, placement)),
         variables=variables,
+        fetched={constant: placed[block] for constant, block in copies.items()},
+        fetches=tuple(fetches),
     )
+
+
+def _copy_block(fetch: Fetch) -> Block:
+    """Return the block of a copy, which a DMA controller may write: it has whole lines."""
+    steps = frozenset(range(fetch.start, fetch.step + 1))
+    return _in_lines(Block(f"copy of {fetch.constant}", fetch.bytes, steps))
 
 
 def lifetimes(schedule: StepSchedule) -> dict[int, frozenset[int]]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from ethosgen.project import open_project
 from ethosgen.samples.drawing import random_samples
 from ethosgen.targets.qemu import QemuTarget
 from ethosgen.targets.session import Session
+from ethosgen.values.errors import InputError
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
@@ -21,6 +23,7 @@ from ethosgen.values.schedule import Schedule, Streaming
 from ethosgen.values.status import Status
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
+from tests import ROOT
 from tests.aot.rows.test_chain import NETWORKS
 from tests.support.needs import needs_qemu, needs_zephyr
 from tests.support.networks import NetworkBuilder
@@ -116,3 +119,22 @@ def test_slices_pass_on_zephyr(tmp_path: Path) -> None:
     project = _create("skips", schedule, tmp_path, "zephyr")
     assert "_lock();" in (project / "model" / "network.c").read_text()
     assert _run(project).passed
+
+
+def test_an_application_that_is_kept_gives_its_inputs_as_it_was_written(tmp_path: Path) -> None:
+    model, folder = ROOT / "demo" / "digits_int8.tflite", tmp_path / "project"
+
+    def create(*, feed: bool) -> None:
+        schedule = Schedule(stream=Streaming.ALWAYS, feed=feed)
+        options = OffloadOptions(schedule=schedule, check=False)
+        recipe = Recipe((model,), "corstone300", "none", app="image", options=options)
+        flow.create_project(recipe, directory=folder, watch=Watch())
+
+    create(feed=False)
+    with pytest.raises(InputError, match="as whole images; leave out --feed, or generate a new"):
+        create(feed=True)
+    create(feed=False)
+    shutil.rmtree(folder)
+    create(feed=True)
+    with pytest.raises(InputError, match="by rows; add --feed"):
+        create(feed=False)

@@ -107,6 +107,7 @@ def create_project(
     )
     networks = [each.network for each in wanted]
     app = _fitting_app(recipe, networks) or _stored_app(folder)
+    _require_same_feed(recipe, folder)
     accelerator = choose_accelerator(networks[0], choose_common_npu(networks, recipe.npu), board)
     mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
     settings = PlanSettings(accelerator, recipe.options, recipe.io, wrapped).on(board, mode)
@@ -205,6 +206,23 @@ def _stored_app(directory: Path) -> str | None:
     from ethosgen.project import is_project, open_project
 
     return open_project(directory).app if is_project(directory) else None
+
+
+def _require_same_feed(recipe: Recipe, directory: Path) -> None:
+    """Raise InputError if an application that is kept gives its input in the other way."""
+    from ethosgen.project import is_project, open_project
+
+    info = open_project(directory) if is_project(directory) else None
+    if info is None or info.app is None:
+        return
+    was_fed = any(network.options.schedule.feed for network in info.networks)
+    if was_fed != recipe.options.schedule.feed:
+        inputs = "by rows" if was_fed else "as whole images"
+        option = "add --feed" if was_fed else "leave out --feed"
+        raise InputError(
+            f"the application in '{directory}', which is yours and kept, gives its "
+            f"inputs {inputs}; {option}, or generate a new project with -o"
+        )
 
 
 def _find_board(recipe: Recipe) -> Board:

@@ -45,10 +45,13 @@ def build_project(
     *,
     on: str | None = None,
     profile: bool = False,
+    self_test: bool = False,
     announce: Announce | None = None,
 ) -> "Built":
     """Compile a project's firmware and return the ELF and its sizes: `ethosgen build`."""
-    return flow.build_project(Path(directory), on=on, profile=profile, watch=watch_of(announce))
+    return flow.build_project(
+        Path(directory), on=on, profile=profile, self_test=self_test, watch=watch_of(announce)
+    )
 
 
 def run_project(

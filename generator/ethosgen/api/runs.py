@@ -93,6 +93,7 @@ def verify(
     app_files: Sequence[str | os.PathLike[str]] = (),
     profile: bool = False,
     coverage: bool = False,
+    self_test: bool = False,
     announce: Announce | None = None,
     **options: Unpack[VerifyOptions],
 ) -> Run:
@@ -116,6 +117,7 @@ def verify(
                 output_path=outputs if alone is not None else None,
                 profile=profile,
                 coverage=coverage,
+                self_test=self_test,
             ),
             on=on,
             feed=flow.Feed(tuple(map(Path, app_files)), inputs.seed),

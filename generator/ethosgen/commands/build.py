@@ -9,7 +9,7 @@ import click
 
 from ethosgen.commands.endings import suggest_next
 from ethosgen.commands.help import GroupedCommand
-from ethosgen.commands.options import DIR, JSON, ON_THE_BOARDS, require_qemu
+from ethosgen.commands.options import DIR, JSON, ON_THE_BOARDS, SELF_TEST, require_qemu
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import size_lines, stack_lines
 
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Make the firmware count the cost of each step of a network, for run --profile.",
 )
+@SELF_TEST
 @JSON
-def build(directory: Path, on: str | None, profile: bool, as_json: bool) -> None:
+def build(directory: Path, on: str | None, profile: bool, self_test: bool, as_json: bool) -> None:
     """Compile a project, or all projects of a pipeline, with cmake and the platform's compiler.
 
     \b
@@ -37,12 +38,14 @@ def build(directory: Path, on: str | None, profile: bool, as_json: bool) -> None
     from ethosgen.stages.manifest import is_pipeline
 
     if is_pipeline(directory):
-        require_qemu(on, profile=profile or None)
+        require_qemu(on, profile=profile or None, self_test=self_test or None)
         _build_pipeline(directory, as_json)
         return
 
     with Progress() as progress:
-        built = flow.build_project(directory, on=on, profile=profile, watch=progress.watch())
+        built = flow.build_project(
+            directory, on=on, profile=profile, self_test=self_test, watch=progress.watch()
+        )
     images = [image for image in (built, built.application) if image]
     if as_json:
         click.echo(json.dumps({"images": [_as_json(image) for image in images]}, indent=2))

@@ -209,6 +209,13 @@ COVERAGE = click.option(
     "branches that they never take.",
 )
 
+SELF_TEST = click.option(
+    "--self-test",
+    is_flag=True,
+    help="Make the firmware run the networks' self-tests first: CRCs, the NPU's identity, and an "
+    "inference with a known output. If one fails, it does not start.",
+)
+
 
 def _shapes(
     _context: click.Context, _option: click.Parameter, values: tuple[str, ...]

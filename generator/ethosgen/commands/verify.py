@@ -16,6 +16,7 @@ from ethosgen.commands.options import (
     ON,
     PLATFORM,
     PROFILE,
+    SELF_TEST,
     require_board,
     with_line,
     with_recipe,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 @with_samples()
 @PROFILE
 @COVERAGE
+@SELF_TEST
 @VERBOSE
 @JSON
 @JUNIT
@@ -58,6 +60,7 @@ def verify(
     criteria: "Criteria",
     profile: bool,
     coverage: bool,
+    self_test: bool,
     as_json: bool,
     junit_path: Path | None,
     flasher: str | None,
@@ -86,7 +89,12 @@ def verify(
         report = flow.verify(
             recipe,
             flow.RunOptions(
-                inputs, criteria=criteria, line=line, profile=profile, coverage=coverage
+                inputs,
+                criteria=criteria,
+                line=line,
+                profile=profile,
+                coverage=coverage,
+                self_test=self_test,
             ),
             on=on,
             flasher=flasher,

@@ -23,6 +23,7 @@ from ethosgen.flow.planning import (
     read_stored,
 )
 from ethosgen.flow.reserve import stored_scratches
+from ethosgen.flow.self_test import with_golden
 from ethosgen.flow.sram_limit import fit_together
 from ethosgen.platforms import LIBRARY_ONLY, find_platform, names_of
 from ethosgen.project import arena_room
@@ -126,7 +127,7 @@ def create_project(
         programs = _compiled(places, watch)
     else:
         programs, choices = fit_together(recipe.sram_limit, places, watch)
-    programs = [*map(with_advice, programs, places)]
+    programs = [with_golden(program, watch) for program in map(with_advice, programs, places)]
     with watch.phase("render", f"writing the project to {folder}"):
         project = render(
             programs,

@@ -16,6 +16,7 @@ from ethosgen.flow.models import require_models, target_for
 from ethosgen.flow.planning import read_stored
 from ethosgen.flow.profiling import require_counter, require_option
 from ethosgen.flow.proof import prove
+from ethosgen.flow.self_test import require_self_test
 from ethosgen.host.file_errors import require_writable
 from ethosgen.platforms import find_platform
 from ethosgen.values.application import ApplicationReport
@@ -78,15 +79,21 @@ def _open_application(directory: Path) -> "ProjectInfo":
 
 
 def build_project(
-    directory: Path, *, on: str | None = None, profile: bool = False, watch: Watch
+    directory: Path,
+    *,
+    on: str | None = None,
+    profile: bool = False,
+    self_test: bool = False,
+    watch: Watch,
 ) -> "Built":
     """Compile a project for a target, by default the first that runs its board and has its devices.
 
-    With `profile` the firmware counts each step of its networks.
+    With `profile` the firmware counts each step of its networks, with `self_test` it runs their
+    self-tests when it starts.
     """
     from ethosgen.project import link_remedy
     from ethosgen.targets import require_target
-    from ethosgen.toolchain import digest_sources, lock_build, stamp, toolchain_of
+    from ethosgen.toolchain import BuildSwitches, digest_sources, lock_build, stamp, toolchain_of
 
     info = _open_application(directory)
     on = on or target_for(info)
@@ -95,13 +102,17 @@ def build_project(
     if profile:
         require_counter(info, on)
         require_option(info)
+    if self_test:
+        require_self_test(info)
     require_writable(info.directory / "build", "copy the project to a writable place")
     try:
         with lock_build(directory, watch):
             sources = digest_sources(info.directory)  # before, so that a later change is noticed
             toolchain = toolchain_of(info.platform)
             with watch.phase("build", toolchain.doing):
-                built = replace(toolchain.build(info, way, profile), on=on)
+                built = replace(
+                    toolchain.build(info, way, BuildSwitches(profile, self_test)), on=on
+                )
             for image in filter(None, (built, built.application)):
                 stamp(image.elf, sources)
             return prove(info, built, watch)
@@ -206,8 +217,9 @@ def verify(
     """Run all steps in a temporary directory, to check networks on a board.
 
     Several networks go into one firmware and run in turn. With `options.profile` it counts each
-    step, and with `options.coverage` another one counts what it reaches. If the recipe has an
-    application, it runs on the `feed`, and the report includes the application's.
+    step, and with `options.coverage` another one counts what it reaches; with `options.self_test`
+    it starts only if all self-tests pass. If the recipe has an application, it runs on the `feed`,
+    and the report includes the application's.
     """
     from ethosgen.project import open_project
 
@@ -231,7 +243,9 @@ def verify(
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
         directory = Path(temporary) / "project"
         written = create_project(recipe, directory=directory, watch=watch)
-        built = build_project(directory, on=on, profile=options.profile, watch=watch)
+        built = build_project(
+            directory, on=on, profile=options.profile, self_test=options.self_test, watch=watch
+        )
         info = open_project(directory)
         if flasher is not None:
             flash_project(directory, tool=flasher, watch=watch)

@@ -39,6 +39,7 @@ class RunOptions:
 
     `line` connects to a board or a computer. With `profile` reports have the costs of steps, with
     `coverage` what the samples reach of the generated C.
+    With `self_test` the firmware was built to start only if all self-tests pass.
     """
 
     inputs: Inputs
@@ -47,6 +48,7 @@ class RunOptions:
     line: "Line | None" = None
     profile: bool = False
     coverage: bool = False
+    self_test: bool = False
 
 
 def run_and_judge(
@@ -104,6 +106,7 @@ def run_and_judge(
                 constant=constant_outputs(fed, outputs),
                 wall_s=watch.wall_s if len(networks) == 1 else {},
                 profile=_profile(network, results, make),
+                self_test=options.self_test,
                 diagnosis=diagnose(network, fed, golden, make, watch),
                 advice=info.networks[index].advice,
             )

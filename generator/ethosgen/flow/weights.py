@@ -16,6 +16,7 @@ from ethosgen.flow.planning import (
     stored_settings,
 )
 from ethosgen.flow.reserve import with_reserve
+from ethosgen.flow.self_test import with_golden
 from ethosgen.host.file_errors import require_writable
 from ethosgen.project.info import ApartInfo, NetworkInfo, ProjectInfo
 from ethosgen.project.weights_file import SUFFIX, Weights, read_weights, stored_name, write_weights
@@ -168,6 +169,7 @@ def _fitting(
         compile_placed(with_reserve(plan, sizes), info.board, info.memory_mode, watch)
         for plan, sizes in zip(plans, known, strict=True)
     ]
+    programs[index] = with_golden(programs[index], watch)
     with watch.phase("render", "comparing the code"):
         project = render(programs, info.board, platform=info.platform, memory_mode=info.memory_mode)
         path = apart.file.resolve().relative_to(info.directory.resolve()).as_posix()

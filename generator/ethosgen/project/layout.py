@@ -99,6 +99,8 @@ _NETWORK = {
     "{name}.h": "model/model.h",
     "{name}.hpp": "model/model.hpp",
     "{name}.c": "model/model.c",
+    "{name}_self_test.h": "model/self_test.h",
+    "{name}_self_test.c": "model/self_test.c",
 }
 _SHARED = {
     "ethosgen_arena.h": "model/ethosgen_arena.h",
@@ -111,6 +113,8 @@ _LIBRARY = {
     "ethosgen_networks.h": "model/ethosgen_networks.h",
     "ethosgen_networks.c": "model/ethosgen_networks.c",
     "ethosgen_profile.h": "model/ethosgen_profile.h",
+    "ethosgen_self_test.h": "model/ethosgen_self_test.h",
+    "ethosgen_self_test.c": "model/ethosgen_self_test.c",
     "CMakeLists.txt": "model/CMakeLists.txt",
 }
 _COMMON = "ethosgen_common.cmake"

@@ -8,6 +8,7 @@ from ethosgen.backend import driver_of
 from ethosgen.board import Board
 from ethosgen.project.capacity import own_alignment, part_sizes
 from ethosgen.project.literals import float_text
+from ethosgen.project.self_test import self_test_facts
 from ethosgen.project.weights import weights_facts
 from ethosgen.project.words import ALIGNMENT, blob_symbol
 from ethosgen.values.c_types import C_TYPES
@@ -31,8 +32,8 @@ _QUANTIZED = ("int8", "uint8", "int16")
 """Types for which ethosgen_quantization.h has functions."""
 
 _LIBRARY_NAMES = re.compile(
-    r"arena|check_weights|commands\w*|entry|feed|init|lock|npu_\w+|progress|reset|run|state|step|"
-    r"unlock|weights\w*"
+    r"arena|check_weights|commands\w*|entry|feed|init|lock|npu_\w+|progress|reset|run|self_test\w*|"
+    r"state|step|unlock|weights\w*"
 )
 """Suffixes of NAME_ that the library itself uses; ports of these names get a "_" appended."""
 
@@ -57,6 +58,8 @@ def network_facts(
     is_read = bool(plan.accelerator or plan.devices)  # by others than the processor
     graph = f"{program.name}_graph.c"
     is_guarded = _GUARD in program.sources.get(graph, "")
+    inputs = [_port_facts(program, port, alignment) for port in program.inputs]
+    outputs = [_port_facts(program, port, alignment) for port in program.outputs]
     return {
         "name": program.name,
         "name_cpp": cpp_name(program.name),
@@ -66,8 +69,9 @@ def network_facts(
         "may_wait": program.may_wait,
         "is_sliced": plan.options.schedule.is_sliced,
         "feed": None if program.feed is None else dataclasses.asdict(program.feed),
-        "inputs": [_port_facts(program, port, alignment) for port in program.inputs],
-        "outputs": [_port_facts(program, port, alignment) for port in program.outputs],
+        "inputs": inputs,
+        "outputs": outputs,
+        "self_test": self_test_facts(program, inputs, outputs),
         **memories,
         "arena_bytes": _round_up(program.arena_bytes, alignment),
         "arena_alignment": max(program.arena_alignment, alignment),
@@ -114,7 +118,7 @@ def is_own(program: Program, source: str) -> bool:
 
 
 def _own_sources(program: Program) -> list[str]:
-    sources = [f"{program.name}.c"]
+    sources = [f"{program.name}.c", f"{program.name}_self_test.c"]
     sources += sorted(n for n in program.sources if n.endswith(".c") and is_own(program, n))
     if program.plan.apart:
         return sources

@@ -255,7 +255,7 @@ def _facts(
         },
         "shared_sources": [
             *(["ethosgen_arena.c"] if is_shared else []),
-            *(["ethosgen_weights.c"] if programs[0].plan.apart else []),
+            *["ethosgen_self_test.c", "ethosgen_weights.c"][: 2 if programs[0].plan.apart else 1],
             *driver.sources,
             *(["ethosgen_devices.c"] if devices else []),
             *sorted(kernels),

@@ -134,7 +134,8 @@ def weights_files(
     kernels = {path: text.encode() for path, text in program.sources.items()}
     code = {p: data for p, data in {**kernels, **files}.items() if p.endswith((".c", ".h"))}
     digest = code_digest(program, code)
-    file = Weights(name, digest, tuple(region.data for region in regions))
+    golden = program.golden.crc or 0
+    file = Weights(name, digest, tuple(region.data for region in regions), golden=golden)
     return {
         f"{name}.c": source(digest_rows(digest)),
         f"{name}{SUFFIX}": write_weights(file, alignment_of(regions)),

@@ -11,7 +11,7 @@ A header, a table of regions, the regions. All numbers are 32-bit words, little 
 | 16 | 4 | CRC-32 of all behind the header |
 | 20 | 4 | number of regions |
 | 24 | 4 | revision, a number of the user's |
-| 28 | 4 | 0 |
+| 28 | 4 | CRC-32 of the golden output of the self-test, 0 without one |
 | 32 | 16 | digest of the code |
 | 48 | 48 | the network's name, padded with 0 |
 | 96 | 8 each | offset in the file and bytes of each region |
@@ -59,6 +59,8 @@ class Weights:
     digest: str
     regions: tuple[bytes, ...] = field(repr=False)
     revision: int = 0
+    golden: int = 0
+    """The CRC-32 of the self-test's golden output, 0 without one."""
 
 
 def stored_name(network: str) -> str:
@@ -95,7 +97,7 @@ def write_weights(weights: Weights, alignment: int) -> bytes:
             zlib.crc32(payload),
             len(weights.regions),
             weights.revision,
-            0,
+            weights.golden,
             bytes.fromhex(weights.digest),
             stored_name(weights.network).encode(),
         )
@@ -122,7 +124,7 @@ def read_weights(data: bytes, what: str) -> Weights:
         )
     if len(data) < HEADER_BYTES:
         raise InputError(f"{what} is truncated: its header has {counted(HEADER_BYTES, 'byte')}")
-    _, _, crc, total, payload_crc, count, revision, _, digest, name = _HEADER.unpack_from(data)
+    _, _, crc, total, payload_crc, count, revision, golden, digest, name = _HEADER.unpack_from(data)
     if crc != _header_crc(data[:HEADER_BYTES]):
         raise InputError(f"{what} is damaged: the CRC-32 of its header is wrong")
     if total > len(data):
@@ -137,7 +139,11 @@ def read_weights(data: bytes, what: str) -> Weights:
         raise InputError(f"{what} is damaged: a region is outside the file, or in another one")
     regions = {place: data[place[0] : sum(place)] for place in set(places)}
     return Weights(
-        name.decode("ascii"), digest.hex(), tuple(regions[place] for place in places), revision
+        name.decode("ascii"),
+        digest.hex(),
+        tuple(regions[place] for place in places),
+        revision,
+        golden,
     )
 
 

@@ -11,6 +11,13 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.status import Status
 
+_FAILED_TESTS = {
+    Status.SELF_TEST_WEIGHTS: "weights or other constants in memory are not as they were generated",
+    Status.SELF_TEST_COMMANDS: "the NPU's commands in memory are not as they were generated",
+    Status.SELF_TEST_OUTPUT: "an inference of the known input does not give the golden output",
+}
+"""What a self-test found when the firmware started."""
+
 _START, _END = "board_slot_", "board_slot_end_"
 """The application's symbols (board_weights.c), before a network's name."""
 
@@ -26,6 +33,8 @@ _REFUSALS = {
     "ethosgen that generated the project",
     Status.WEIGHTS_DAMAGED: "the file's CRC is wrong, so bytes of it have changed; load {file} "
     "again, and if it is damaged itself, {make}",
+    Status.WEIGHTS_CHANGED: "the file was overwritten after NAME_init() had accepted it; call "
+    "NAME_init() again for another file",
     Status.WEIGHTS_OTHER_NETWORK: "the file is for a network of another name; {make}",
     Status.WEIGHTS_OTHER_CODE: "the file is for other code, for example of an older project; "
     "{make}, or build the firmware again",
@@ -66,7 +75,12 @@ def find_slots(elf: Path, info: ProjectInfo) -> dict[int, Path]:
 
 
 def describe_refusal(status: int, info: ProjectInfo) -> str:
-    """Return the reason of a refusal of weights and the next command, "" for another status."""
+    """Return why a firmware refuses weights or failed its self-test, and what to do; else ""."""
+    if status in _FAILED_TESTS:
+        return (
+            f": {_FAILED_TESTS[Status(status)]}; build the firmware again, and on a board flash it "
+            "again; if that does not help, look for memory that is damaged or overwritten"
+        )
     files = [str(network.weights.file) for network in info.networks if network.weights is not None]
     text = _REFUSALS.get(Status(status), "") if status in set(Status) else ""
     if not text or not files:

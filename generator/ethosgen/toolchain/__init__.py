@@ -7,11 +7,12 @@ from ethosgen.toolchain.freshness import digest_sources, require_fresh, stamp
 from ethosgen.toolchain.linux import build_linux, find_linux
 from ethosgen.toolchain.lock import lock_build
 from ethosgen.toolchain.sizes import Built, Sizes, measure_elf
-from ethosgen.toolchain.toolchains import TOOLCHAINS, Toolchain, toolchain_of
+from ethosgen.toolchain.toolchains import TOOLCHAINS, BuildSwitches, Toolchain, toolchain_of
 from ethosgen.toolchain.zephyr import build_zephyr, find_zephyr
 
 __all__ = [
     "TOOLCHAINS",
+    "BuildSwitches",
     "Built",
     "Sizes",
     "Toolchain",

@@ -27,36 +27,47 @@ def _find_application(info: ProjectInfo, variant: str, _folder: Path | None, on:
 
 
 @dataclass(frozen=True)
+class BuildSwitches:
+    """What a firmware has besides: counters for a profile, self-tests when it starts."""
+
+    profile: bool = False
+    self_test: bool = False
+
+
+@dataclass(frozen=True)
 class Toolchain:
     """A platform's build.
 
-    `build` compiles a project for a variant, "board" or that of a target, with the profile's
-    counters or without; the result has the project's own application, if there is one. `find`
+    `build` compiles a project for a variant, "board" or that of a target, with what the switches
+    add; the result has the project's own application, if there is one. `find`
     returns what it built for a target, in another build directory if one is given, and
     `find_application` the project's own application. `cover` builds a firmware that writes what it
     reaches to a file, None if the platform has no such build. `doing` is for the progress.
     """
 
     doing: str
-    build: Callable[[ProjectInfo, str, bool], Built]
+    build: Callable[[ProjectInfo, str, BuildSwitches], Built]
     find: Callable[[ProjectInfo, str, Path | None, str], Built] = _find_in_build
     find_application: Callable[[ProjectInfo, str, Path | None, str], Built] = _find_application
     cover: Callable[[ProjectInfo, str, Path], Path] | None = None
 
 
-def _profile_option(profile: bool) -> dict[str, str]:
-    return {"ETHOSGEN_PROFILE": "ON" if profile else "OFF"}
+def _options(switches: BuildSwitches, on: str = "ON", off: str = "OFF") -> dict[str, str]:
+    return {
+        "ETHOSGEN_PROFILE": on if switches.profile else off,
+        "ETHOSGEN_SELF_TEST": on if switches.self_test else off,
+    }
 
 
-def _build_baremetal(info: ProjectInfo, variant: str, profile: bool) -> Built:
-    built = build(info.directory, variant, _profile_option(profile))
+def _build_baremetal(info: ProjectInfo, variant: str, switches: BuildSwitches) -> Built:
+    built = build(info.directory, variant, _options(switches))
     own = find_built(info.directory, variant, name=_APPLICATION) if info.app else None
     return replace(built, application=own)
 
 
-def _build_zephyr(info: ProjectInfo, variant: str, profile: bool) -> Built:
+def _build_zephyr(info: ProjectInfo, variant: str, switches: BuildSwitches) -> Built:
     own = build_zephyr(info, variant, application=True) if info.app else None
-    options = {"CONFIG_ETHOSGEN_PROFILE": "y" if profile else "n"}
+    options = {f"CONFIG_{name}": value for name, value in _options(switches, "y", "n").items()}
     return replace(build_zephyr(info, variant, options), application=own)
 
 
@@ -76,11 +87,11 @@ TOOLCHAINS = plugins.Registry(
         ),
         CSOLUTION: Toolchain(
             "compiling the solution (cbuild)",
-            lambda info, variant, _profile: build_csolution(info.directory, variant),
+            lambda info, variant, _switches: build_csolution(info.directory, variant),
         ),
         LINUX: Toolchain(
             "compiling the program",
-            lambda info, variant, profile: build_linux(info, variant, _profile_option(profile)),
+            lambda info, variant, switches: build_linux(info, variant, _options(switches)),
             lambda info, variant, _folder, on: find_linux(info, variant, on),
         ),
     },

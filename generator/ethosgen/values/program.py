@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from ethosgen.values.advice import Improvement
 from ethosgen.values.arena import ArenaSize
 from ethosgen.values.c_types import C_TYPES
+from ethosgen.values.golden import NO_GOLDEN, GoldenCrc
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import IoStyle, Plan, PlanSummary
 from ethosgen.values.profile import ProgramStep
@@ -173,6 +174,8 @@ class Program:
     """Of a network that runs in slices: its steps."""
     arena_bound_bytes: int = 0
     """See ArenaSize."""
+    golden: GoldenCrc = NO_GOLDEN
+    """What the self-test compares the output with."""
 
     @property
     def arena(self) -> ArenaSize:

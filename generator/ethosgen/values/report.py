@@ -137,6 +137,8 @@ class Report:
     profile: Profile | None = None
     """What each step costs, in the inference with the median cost; None if nobody asked."""
     wall_s: Mapping[str, float] = field(default_factory=dict)
+    self_test: bool = False
+    """Whether the firmware was built to start only if all self-tests pass."""
     network_bytes: Mapping[str, int] | None = None
     """With several networks in a firmware, the bytes of this one alone."""
     drawn: Drawn | None = None
@@ -172,6 +174,8 @@ class Report:
             texts["stand-in"] = f"{self.stand_in} ran the firmware: QEMU has no {self.board}"
         if self.secure_side:
             texts |= self.secure_side.findings
+        if self.self_test and self.ended:
+            texts["self-test"] = "passed when the firmware started"
         if self.golden and self.golden.note:
             texts["oracle"] = f"{self.golden.title} {self.golden.version}: {self.golden.note}"
         if self.golden and self.golden.left_out:
@@ -316,6 +320,7 @@ class Report:
             "stand_in": self.stand_in,
             "security": self.secure_side.as_json() if self.secure_side else None,
             "passed": self.passed,
+            **({"self_test": "passed" if self.ended else None} if self.self_test else {}),
             "samples": self.samples,
             **_drawn_json(self.drawn),
             "verdict": self.verdict,

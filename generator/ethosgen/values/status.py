@@ -38,6 +38,10 @@ class Status(IntEnum):
     ROWS_MISSING = 29
     TOO_MANY_ROWS = 30
     WRONG_ROW = 31
+    SELF_TEST_WEIGHTS = 32
+    SELF_TEST_COMMANDS = 33
+    SELF_TEST_OUTPUT = 34
+    WEIGHTS_CHANGED = 35
 
     @property
     def c_name(self) -> str:

@@ -280,6 +280,14 @@ static ethosgen_status init(void)
         status = ethosgen_networks[i].init();
 {% endif %}
     }
+#ifdef ETHOSGEN_SELF_TEST
+    if (status == ETHOSGEN_OK) {
+        status = ethosgen_networks_self_test();
+#if ETHOSGEN_HAS_NPU
+        pmu = (struct ethosgen_npu_pmu){0}; /* it counts inferences that were asked for */
+#endif
+    }
+#endif
     return status;
 }
 

@@ -8,6 +8,11 @@
 {% for network in networks %}
 #include "{{ network.name }}.h"
 {% endfor %}
+#ifdef ETHOSGEN_SELF_TEST
+{% for network in networks %}
+#include "{{ network.name }}_self_test.h"
+{% endfor %}
+#endif
 
 #include <stddef.h>
 
@@ -69,3 +74,18 @@ const struct ethosgen_network ethosgen_networks[ETHOSGEN_NETWORKS] = {
     },
 {% endfor %}
 };
+
+#ifdef ETHOSGEN_SELF_TEST
+ethosgen_status ethosgen_networks_self_test(void)
+{
+    ethosgen_status status = ETHOSGEN_OK;
+
+{% for network in networks %}
+    if (status == ETHOSGEN_OK) {
+        status = {{ network.name }}_self_test(
+{%- if io == "caller" %}{% for port in network.inputs + network.outputs %}{{ port.label }}_of_{{ network.name }}{{ ", " if not loop.last }}{% endfor %}{% endif %});
+    }
+{% endfor %}
+    return status;
+}
+#endif

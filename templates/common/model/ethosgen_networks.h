@@ -50,6 +50,11 @@ struct ethosgen_network {
 
 extern const struct ethosgen_network ethosgen_networks[ETHOSGEN_NETWORKS];
 
+#ifdef ETHOSGEN_SELF_TEST
+/* Run the self-test of each network (NAME_self_test.h); return the first status that is not ETHOSGEN_OK. */
+ethosgen_status ethosgen_networks_self_test(void);
+#endif
+
 #ifdef __cplusplus
 }
 #endif

@@ -40,7 +40,12 @@ typedef enum ethosgen_status {
     ETHOSGEN_MORE = 28,          /* not a failure: the inference goes on with the next call */
     ETHOSGEN_ROWS_MISSING = 29,  /* the input has fewer rows than the network needs */
     ETHOSGEN_TOO_MANY_ROWS = 30, /* more rows than the input has */
-    ETHOSGEN_WRONG_ROW = 31      /* not the row that follows the last one: one was lost */
+    ETHOSGEN_WRONG_ROW = 31,     /* not the row that follows the last one: one was lost */
+    /* For self-tests, and weights in a file apart from the code: */
+    ETHOSGEN_SELF_TEST_WEIGHTS = 32,  /* the CRC-32 of weights or other constants is wrong */
+    ETHOSGEN_SELF_TEST_COMMANDS = 33, /* the CRC-32 of a command stream is wrong */
+    ETHOSGEN_SELF_TEST_OUTPUT = 34,   /* a known input has not led to the golden output */
+    ETHOSGEN_WEIGHTS_CHANGED = 35     /* the file's header has changed since the network's init */
 } ethosgen_status;
 
 #endif /* ETHOSGEN_STATUS_H */

@@ -33,7 +33,7 @@ struct ethosgen_weights_header {
     uint32_t content_crc; /* CRC-32 of all behind this header */
     uint32_t regions;     /* entries of the table */
     uint32_t revision;    /* a number of yours: see ethosgen weights build --revision */
-    uint32_t reserved;
+    uint32_t golden_crc;  /* of the self-test's golden output; 0: none */
     uint8_t digest[ETHOSGEN_WEIGHTS_DIGEST_BYTES]; /* of the code that can use the file */
     uint8_t name[ETHOSGEN_WEIGHTS_NAME_BYTES];     /* the network's, padded with 0 */
 };
@@ -73,6 +73,12 @@ static inline uint32_t ethosgen_weights_revision(const void *file)
     return ((const struct ethosgen_weights_header *)file)->revision;
 }
 
+/* Return the CRC-32 of the golden output of the self-test, 0 without one. */
+static inline uint32_t ethosgen_weights_golden(const void *file)
+{
+    return ((const struct ethosgen_weights_header *)file)->golden_crc;
+}
+
 /* Return the bytes of a file that passed the check. */
 static inline uint32_t ethosgen_weights_bytes(const void *file)
 {
@@ -84,6 +90,35 @@ static inline const struct ethosgen_weights_region *ethosgen_weights_region(cons
 {
     return &((const struct ethosgen_weights_region *)(const void *)
              &((const struct ethosgen_weights_header *)file)[1])[number];
+}
+
+static inline uint32_t ethosgen_weights_turned(uint32_t word)
+{
+    return (word >> 5u) | (word << 27u);
+}
+
+/*
+ * Return a sum of the header's words but for the name: both CRCs, the sizes and the digest. Each run
+ * compares it with the sum of the file that the network's init accepted. Any single changed bit
+ * changes it.
+ */
+static inline uint32_t ethosgen_weights_sum(const void *file)
+{
+    const uint32_t *words = (const uint32_t *)file;
+    uint32_t sum = words[0];
+
+    /* Not a loop: each line is two instructions, and every run executes them. */
+    sum = ethosgen_weights_turned(sum) ^ words[1];
+    sum = ethosgen_weights_turned(sum) ^ words[2];
+    sum = ethosgen_weights_turned(sum) ^ words[3];
+    sum = ethosgen_weights_turned(sum) ^ words[4];
+    sum = ethosgen_weights_turned(sum) ^ words[5];
+    sum = ethosgen_weights_turned(sum) ^ words[6];
+    sum = ethosgen_weights_turned(sum) ^ words[7];
+    sum = ethosgen_weights_turned(sum) ^ words[8];
+    sum = ethosgen_weights_turned(sum) ^ words[9];
+    sum = ethosgen_weights_turned(sum) ^ words[10];
+    return ethosgen_weights_turned(sum) ^ words[11];
 }
 
 /* Return the address of a region's content. */

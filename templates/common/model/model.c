@@ -65,6 +65,23 @@ static ethosgen_status readiness = {{ "ETHOSGEN_NO_WEIGHTS" if apart else "ETHOS
 {% if apart %}
 const void *{{ name }}_weights_file;
 
+/* The sum of the header of the file that {{ name }}_init() accepted. */
+static uint32_t weights_sum;
+
+/* Whether that header has changed: the file was swapped or overwritten. */
+static inline bool is_changed(void)
+{
+    return ethosgen_weights_sum({{ name }}_weights_file) != weights_sum;
+}
+
+ethosgen_status {{ name }}_weights_status(void)
+{
+    if ({{ name }}_weights_file == NULL) {
+        return ETHOSGEN_NO_WEIGHTS;
+    }
+    return is_changed() ? ETHOSGEN_WEIGHTS_CHANGED : ETHOSGEN_OK;
+}
+
 static const struct ethosgen_weights_code code = {
     .digest = {
 {% for row in weights_digest %}
@@ -251,6 +268,9 @@ static ethosgen_status take(const {{ inputs[0].ctype }} *given, uint32_t first, 
 {% if streams or apart %}
 {{ refuse("readiness != ETHOSGEN_OK", "readiness") -}}
 {% endif %}
+{% if apart %}
+{{ refuse("is_changed()", "ETHOSGEN_WEIGHTS_CHANGED") -}}
+{% endif %}
 {% if npu %}
 {{ refuse("!ethosgen_npu_take()", "ETHOSGEN_BUSY") -}}
 {% endif %}
@@ -293,6 +313,7 @@ ethosgen_status {{ name }}_init(const void *weights, uint32_t bytes)
 {% endif %}
     ethosgen_status status = {{ name }}_check_weights(weights, bytes);
     {{ name }}_weights_file = status == ETHOSGEN_OK ? weights : NULL;
+    weights_sum = status == ETHOSGEN_OK ? ethosgen_weights_sum(weights) : 0u;
     readiness = status == ETHOSGEN_OK ? {{ "ETHOSGEN_NOT_INITIALIZED" if streams else "ETHOSGEN_OK" }} : ETHOSGEN_NO_WEIGHTS;
 {% if lock %}
     {{ name }}_unlock();

@@ -13,6 +13,10 @@
 /* The file in use; NULL before {{ name }}_init() has accepted one. */
 extern const void *{{ name }}_weights_file;
 
+/* Return ETHOSGEN_OK, ETHOSGEN_NO_WEIGHTS, or ETHOSGEN_WEIGHTS_CHANGED if the header of the file in use
+ * is not as it was in {{ name }}_init(). */
+ethosgen_status {{ name }}_weights_status(void);
+
 #define {{ NAME }}_WEIGHTS_REGIONS {{ weights_regions|length }}
 {% for region in weights_regions %}
 

@@ -163,6 +163,14 @@ static ethosgen_status init(void)
     for (uint32_t i = 0; i < ETHOSGEN_NETWORKS && status == ETHOSGEN_OK; i++) {
         status = ethosgen_networks[i].init();
     }
+#ifdef ETHOSGEN_SELF_TEST
+    if (status == ETHOSGEN_OK) {
+        status = ethosgen_networks_self_test();
+#if ETHOSGEN_HAS_NPU
+        pmu = (struct ethosgen_npu_pmu){0}; /* it counts inferences that were asked for */
+#endif
+    }
+#endif
     return status;
 }
 

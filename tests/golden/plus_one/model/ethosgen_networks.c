@@ -6,6 +6,9 @@
 #include "ethosgen_networks.h"
 
 #include "plus_one.h"
+#ifdef ETHOSGEN_SELF_TEST
+#include "plus_one_self_test.h"
+#endif
 
 #include <stddef.h>
 
@@ -31,3 +34,15 @@ const struct ethosgen_network ethosgen_networks[ETHOSGEN_NETWORKS] = {
         .reset = NULL,
     },
 };
+
+#ifdef ETHOSGEN_SELF_TEST
+ethosgen_status ethosgen_networks_self_test(void)
+{
+    ethosgen_status status = ETHOSGEN_OK;
+
+    if (status == ETHOSGEN_OK) {
+        status = plus_one_self_test();
+    }
+    return status;
+}
+#endif

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* A digest of what the library was generated from; the firmware reports it on request. */
-#define ETHOSGEN_DIGEST "dbca8a87f6fd84d1"
+#define ETHOSGEN_DIGEST "667ae1fb3ef9841a"
 
 #define ETHOSGEN_NETWORKS 1
 
@@ -41,6 +41,11 @@ struct ethosgen_network {
 };
 
 extern const struct ethosgen_network ethosgen_networks[ETHOSGEN_NETWORKS];
+
+#ifdef ETHOSGEN_SELF_TEST
+/* Run the self-test of each network (NAME_self_test.h); return the first status that is not ETHOSGEN_OK. */
+ethosgen_status ethosgen_networks_self_test(void);
+#endif
 
 #ifdef __cplusplus
 }

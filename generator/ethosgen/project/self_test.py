@@ -1,0 +1,100 @@
+"""The templates' values for a network's self-test: what it reads, and the inference it runs."""
+
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ethosgen.project.literals import array_text
+from ethosgen.project.words import blob_symbol
+from ethosgen.samples.known import GENERATED, MOST_RUNS, are_generated, known_samples
+from ethosgen.values.c_types import C_TYPES
+from ethosgen.values.plan import IoStyle
+from ethosgen.values.program import Program
+
+_FAILURES = {"commands": "ETHOSGEN_SELF_TEST_COMMANDS", "weights": "ETHOSGEN_SELF_TEST_WEIGHTS"}
+
+
+def self_test_facts(
+    program: Program, inputs: Sequence[Mapping[str, Any]], outputs: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the values; `inputs` and `outputs` are those of the ports.
+
+    With weights apart from the code, the file has the golden output's CRC-32, so the code depends
+    only on the network's inputs.
+    """
+    parts = [] if program.plan.apart else _parts(program)
+    golden, network = program.golden, program.plan.original
+    runs = min(network.period, MOST_RUNS)
+    is_caller = program.io is IoStyle.CALLER
+    ports = [*inputs, *outputs] if is_caller else []
+    changed, results = ports[: len(inputs)], ports[len(inputs) :]
+    taken = [_input(program, number, facts, runs) for number, facts in enumerate(inputs)]
+    return {
+        "parts": parts,
+        "bytes": sum(part["bytes"] for part in parts),
+        "has_run": program.plan.apart or golden.crc is not None,
+        "crc": golden.crc,
+        "oracle": golden.oracle or "an oracle",
+        "absent": golden.absent,
+        "runs": runs,
+        "inputs": _numbered(taken),
+        "generated": sum(facts["elements"] for facts in taken if not facts["stored"]),
+        "outputs": outputs,
+        "parameters": ", ".join(f"{port['ctype']} *{port['c_name']}" for port in ports),
+        "arguments": ", ".join(port["c_name"] for port in ports),
+        "written": [port["c_name"] for port in changed],
+        "output_parameters": ", ".join(f"const {p['ctype']} *{p['c_name']}" for p in results),
+        "output_arguments": ", ".join(port["c_name"] for port in results),
+    }
+
+
+def _parts(program: Program) -> list[dict[str, Any]]:
+    """Return the arrays of commands and constants, with the CRC-32 of what was written to them."""
+    blobs = [
+        (blob_symbol(program, blob), blob.dtype, _words(blob.dtype, blob.data), _FAILURES[part])
+        for part in _FAILURES
+        for blob in program.plan.blobs
+        if blob.part == part and blob.data
+    ]
+    constants = [
+        (constant.c_name, constant.dtype, constant.data, _FAILURES["weights"])
+        for constant in program.constants
+        if constant.data
+    ]
+    return [
+        {
+            "symbol": symbol,
+            "ctype": C_TYPES[dtype],
+            "bytes": len(data),
+            "crc": zlib.crc32(data),
+            "failure": failure,
+        }
+        for symbol, dtype, data, failure in (*blobs, *constants)
+    ]
+
+
+def _words(dtype: str, data: bytes) -> bytes:
+    """Return data as the array in C has them: words are padded."""
+    return data + bytes(-len(data) % 4) if dtype == "uint32" else data
+
+
+def _input(program: Program, number: int, facts: Mapping[str, Any], runs: int) -> dict[str, Any]:
+    """Return an input's values: how it is generated, or what is stored for all runs."""
+    network = program.plan.original
+    tensor = network.inputs[number]
+    if are_generated(network)[number]:
+        return {**facts, "stored": None, "kind": GENERATED[tensor.dtype], "first": 0}
+    samples = known_samples(network)[:runs]
+    data = b"".join(np.ascontiguousarray(sample[tensor.name]).tobytes() for sample in samples)
+    return {**facts, "stored": array_text(tensor.dtype, data), "kind": None, "first": 0}
+
+
+def _numbered(inputs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the inputs with the number of the first element that each generates."""
+    first, numbered = 0, []
+    for facts in inputs:
+        numbered.append({**facts, "first": first})
+        first += 0 if facts["stored"] else facts["elements"]
+    return numbered

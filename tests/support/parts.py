@@ -235,6 +235,7 @@ PARTS = (
             "tests/targets/test_failed_runs.py",
             "tests/targets/test_faults.py",
             "tests/targets/test_security.py",
+            "tests/targets/test_self_test_on_qemu.py",
             "tests/targets/test_stack.py",
             "tests/targets/test_weights_on_qemu.py",
         ),

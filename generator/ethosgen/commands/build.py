@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ethosgen.commands.endings import suggest_next
+from ethosgen.commands.firmware_options import SELF_TEST
 from ethosgen.commands.help import GroupedCommand
-from ethosgen.commands.options import DIR, JSON, ON_THE_BOARDS, SELF_TEST, require_qemu
+from ethosgen.commands.options import DIR, JSON, ON_THE_BOARDS, require_qemu
 from ethosgen.commands.progress import Progress
 from ethosgen.commands.wording import size_lines, stack_lines
 

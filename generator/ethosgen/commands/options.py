@@ -202,20 +202,6 @@ PROFILE = click.option(
     "and the NPU's cycles.",
 )
 
-COVERAGE = click.option(
-    "--coverage",
-    is_flag=True,
-    help="Also list the statements of the generated C that the samples never reach, and the "
-    "branches that they never take.",
-)
-
-SELF_TEST = click.option(
-    "--self-test",
-    is_flag=True,
-    help="Make the firmware run the networks' self-tests first: CRCs, the NPU's identity, and an "
-    "inference with a known output. If one fails, it does not start.",
-)
-
 
 def _shapes(
     _context: click.Context, _option: click.Parameter, values: tuple[str, ...]

@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ethosgen.commands.endings import answer
+from ethosgen.commands.firmware_options import COVERAGE, SELF_TEST
 from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.commands.options import (
     BOARD,
-    COVERAGE,
     JSON,
     JUNIT,
     ON,
     PLATFORM,
     PROFILE,
-    SELF_TEST,
     require_board,
     with_line,
     with_recipe,

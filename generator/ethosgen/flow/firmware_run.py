@@ -81,8 +81,7 @@ def run_and_judge(
         results, fed, (inputs, criteria) = done[index], samples[index], asked[index]
         outputs = [sample.outputs for sample in results]
         oracle = criteria.oracle or info.networks[index].options.oracle
-        steps = info.networks[index].summary.steps
-        wanted = replace(criteria, oracle=oracle, steps=steps)
+        wanted = replace(criteria, oracle=oracle, steps=info.networks[index].summary.steps)
         make = _planner(info, index)
         golden, second = judge(network, fed, outputs, watch, wanted)
         reports.append(

@@ -294,7 +294,8 @@ class Report:
     @property
     def _glance(self) -> dict[str, Any]:
         advice = [piece.as_json() for piece in self.advice]
-        return {"headline": self.headline.as_json(), "advice": advice}
+        tested = {"self_test": "passed" if self.ended else None} if self.self_test else {}
+        return {"headline": self.headline.as_json(), "advice": advice, **tested}
 
     @property
     def slice_time(self) -> CpuTime | None:
@@ -320,7 +321,6 @@ class Report:
             "stand_in": self.stand_in,
             "security": self.secure_side.as_json() if self.secure_side else None,
             "passed": self.passed,
-            **({"self_test": "passed" if self.ended else None} if self.self_test else {}),
             "samples": self.samples,
             **_drawn_json(self.drawn),
             "verdict": self.verdict,

@@ -9,7 +9,7 @@ import numpy as np
 from bench.shapes.data import FASTEST, OURS, Row
 from bench.shapes.shape import INT8
 from bench.shapes.summary import families, to_rival, unit_of
-from ethosgen.plots.canvas import drawn
+from ethosgen.plots.canvas import picture
 
 _WIDTH, _LINE, _TITLE = 10.0, 0.18, 0.9
 """Lengths in inches: of the picture, of a family's line, and around the lines of a core."""
@@ -39,7 +39,7 @@ def draw(rows: Sequence[Row]) -> bytes:
         for axis, (core, (known, names)) in zip(axes, panels.items(), strict=True):
             _panel(axis, core, known, names)
 
-    return drawn((_WIDTH, sum(heights)), fill)
+    return picture((_WIDTH, sum(heights)), fill).file("svg")
 
 
 def _panel(axis: Any, core: str, rows: Sequence[Row], names: Sequence[str]) -> None:

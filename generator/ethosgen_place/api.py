@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-from ethosgen.api.networks import NetworkLike, files_of, watch_of
+from ethosgen.api.networks import NetworkLike, files_of
+from ethosgen.api.progress import watch_of
 from ethosgen.values.watch import Announce
 from ethosgen_place.files import mesh_of
 from ethosgen_place.placement import PlacementRequest
@@ -31,11 +32,24 @@ def place(
 ) -> PlacementReport:
     """Place a task graph or a network on a mesh of elements, and simulate it: `ethosgen place`.
 
-    `source` is a network, or the path of a task graph (.json). `mesh` is its width and height.
-    `replicas` are those of each task that does not say itself, by default as many as make the whole
-    faster; `mapping` is judged instead of a placement of ours. `output`, `graph_output` and
-    `picture` are written. `as_json()` of the report is what the command prints with --json.
-    ToolError without the packages of the extra place.
+    `as_json()` of the report is what the command prints with --json. ToolError without the packages
+    of the extra place.
+
+    Args:
+        source: a network, or the path of a task graph (.json).
+        mesh: the width and the height of the mesh.
+        elements: the file that describes the elements (.toml).
+        stages: the number of stages that a network is cut into.
+        npu: the NPU of each element, such as "ethos-u55-128".
+        replicas: the replicas of each task that states none itself, by default as many as make the
+            whole faster.
+        mapping: the file with a placement of your own, which is judged instead of ours.
+        output: the file with the placement to write.
+        graph_output: the file with the task graph to write.
+        picture: the picture (.svg) to write.
+        samples: the number of samples that the simulation runs.
+        seed: the seed of the placement.
+        announce: receives a line for each phase, such as `print`.
     """
     with files_of([source]) as ((path,), reading):
         request = PlacementRequest(

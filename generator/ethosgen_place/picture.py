@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.plots.canvas import drawn
+from ethosgen.plots.canvas import picture
 from ethosgen.values.multiples import pieces
 from ethosgen_place.layout import Placement
 from ethosgen_place.report import PlacementReport
@@ -72,7 +72,7 @@ def draw(report: PlacementReport) -> bytes:
         loads = link_pixels(layout, report.link_loads)
         _fill(panel(below), _subtitle(report), loads, _heat_names(), len(HEAT))
 
-    return drawn((_WIDTH, whole), fill)
+    return picture((_WIDTH, whole), fill, "the placement").file("svg")
 
 
 def task_pixels(layout: Placement) -> Pixels:

@@ -82,6 +82,10 @@ class SweepReport:
         failed = self.counts.failed or self.counts.shards.failed
         return self.comparison.passed and is_judged and not differs and not failed
 
+    def to_dataframe(self) -> Any:
+        """Return the results as a pandas DataFrame, a row each; ToolError without pandas."""
+        return self.comparison.to_dataframe()
+
     def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types."""
         return {

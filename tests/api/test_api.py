@@ -31,6 +31,8 @@ OPTIONS = {
     "allow_fallback",
 }
 """Fields of OffloadOptions; those of SCHEDULE are its schedule's."""
+SINGULAR = {"board", "npu", "memory_mode", "strategy"}
+"""One value for an option of `compare` that takes several."""
 SCHEDULE = {"strategy", "arena_limit", "stream", "fetch", "feed", "step"}
 READING = {"shapes", "input_layout"}
 FOR_TERMINALS_AND_FILES = {
@@ -60,7 +62,18 @@ def test_a_function_has_its_commands_options(command: str) -> None:
         missing -= OPTIONS | SCHEDULE
     assert not {name for name in missing if RENAMED.get(name) not in parameters}
     own = parameters - known - set(RENAMED.values())
+    own -= SINGULAR if command == "compare" else set()
     assert own <= {"announce", "options"}, "a parameter that the command lacks"
+
+
+def test_every_function_takes_one_npu_by_one_name() -> None:
+    for command, function in FUNCTIONS.items():
+        signature = inspect.signature(function).parameters.values()
+        keywords = [p.annotation for p in signature if p.kind is p.VAR_KEYWORD]
+        names = {p.name for p in signature}.union(
+            *(get_args(k)[0].__annotations__ for k in keywords)
+        )
+        assert "npu" in names or command in ("build", "run", "sweep"), command
 
 
 def test_the_options_of_a_division_are_fields() -> None:

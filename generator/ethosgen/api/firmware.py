@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TypedDict
 
@@ -22,7 +23,9 @@ class FirmwareOptions(TypedDict, total=False):
     npu: str | None
     """An NPU such as "ethos-u55-128", or "none" for the CPU alone; by default the board's."""
     platform: str
+    """What the firmware is built with: "baremetal" (the default), "zephyr" and others."""
     memory_mode: str | None
+    """Where the NPU's tensors and weights are: "shared_sram", "sram_only" and others."""
     io: str | None
     """Inputs and outputs in the "arena", or in buffers of the "caller"."""
     weights: str
@@ -30,7 +33,9 @@ class FirmwareOptions(TypedDict, total=False):
     names: Sequence[str]
     """Prefixes of the C functions, one for each network."""
     accelerators: Sequence[str]
+    """The names or files of wrapped accelerators that may run operators."""
     app: str | None
+    """The application that is made with the networks, such as "kws"."""
     labels: str | os.PathLike[str] | None
     """A file with the names of the classes."""
     security: str
@@ -38,13 +43,16 @@ class FirmwareOptions(TypedDict, total=False):
     sram_limit: int | None
     """The SRAM in bytes that the networks may use."""
     options: OffloadOptions
+    """The division of the network between NPU and CPU."""
 
 
 def require_known(options: Mapping[str, object], kind: type) -> None:
     """Raise TypeError for an option that a TypedDict does not declare, as Python does."""
     for name in options:
         if name not in kind.__annotations__:
-            raise TypeError(f"unexpected keyword argument '{name}'")
+            near = get_close_matches(name, kind.__annotations__, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise TypeError(f"unexpected keyword argument '{name}'{hint}")
 
 
 def make_recipe(

@@ -17,7 +17,7 @@ from ethosgen.values.errors import InputError
 from ethosgen.values.naming import name_from_file
 from ethosgen.values.network import Network
 from ethosgen.values.source import AS_GIVEN, AS_IS, ReadOptions
-from ethosgen.values.watch import Announce, Watch
+from ethosgen.values.watch import Watch
 
 Array = np.ndarray[Any, Any]
 Choice = TypeVar("Choice", bound=Enum)
@@ -35,17 +35,27 @@ def read(
 ) -> Network:
     """Read a network in any format that the commands read.
 
-    `shapes` sets the shapes of inputs whose file leaves sizes open. With `input_layout` "nhwc",
-    inputs of channels-first networks become channels-last. `name` is the prefix of the C functions,
-    by default the file's name. The network has `inputs` and `outputs`: tensors with a name, a
-    shape, a dtype and a quantization.
+    The network has `inputs` and `outputs`: tensors with a name, a shape, a dtype and a
+    quantization.
+
+    Args:
+        path: the network's file.
+        name: the prefix of the C functions, by default the file's name.
+        shapes: the shapes of inputs whose file leaves sizes open, by the input's name.
+        input_layout: with "nhwc", inputs of channels-first networks become channels-last.
     """
     fixed = tuple((key, tuple(sizes)) for key, sizes in (shapes or {}).items())
     return flow.read(Path(path), name, Watch(), ReadOptions(fixed, input_layout))
 
 
 def draw_samples(network: NetworkLike, count: int = 10, seed: int = 0) -> dict[str, Array]:
-    """Return the commands' random samples: an array of shape (count, *shape) for each input."""
+    """Return the commands' random samples: an array of shape (count, *shape) for each input.
+
+    Args:
+        network: the path of a file, or what `read` returned.
+        count: the number of samples.
+        seed: the seed; the same seed gives the same samples.
+    """
     if not isinstance(network, Network):
         network = read(network)
     return stack_samples(drawing.draw_samples(network, count, seed))
@@ -85,11 +95,6 @@ def choice(kind: type[Choice], value: str, argument: str) -> Choice:
     if value not in known:
         raise InputError(f"{argument}: '{value}' is none of {', '.join(known)}")
     return kind(value)
-
-
-def watch_of(announce: Announce | None) -> Watch:
-    """Return a watch that reports phases to `announce`, if there is one."""
-    return Watch() if announce is None else Watch(announce)
 
 
 def _options_of(network: NetworkLike) -> ReadOptions:

@@ -9,7 +9,8 @@ import numpy as np
 
 from ethosgen import flow
 from ethosgen.api.firmware import FirmwareOptions, make_recipe, require_known
-from ethosgen.api.networks import NetworkLike, files_of, watch_of
+from ethosgen.api.networks import NetworkLike, files_of
+from ethosgen.api.progress import watch_of
 from ethosgen.api.runs import Run, load_outputs
 from ethosgen.api.samples import SampleOptions, judged_samples
 from ethosgen.values.watch import Announce, Watch
@@ -28,8 +29,14 @@ def create_project(
     """Generate the sources of a firmware in a directory: `ethosgen project`.
 
     Returns the directory and the files that were written. A directory with other contents is
-    refused, and a project's own application is kept. The other options are those of
-    FirmwareOptions.
+    refused, and a project's own application is kept.
+
+    Args:
+        *networks: paths, or what `read` returned; all become one firmware.
+        directory: the project's folder, which is created.
+        board: a board's name, or the path of its .toml file.
+        announce: receives a line for each phase, such as `print`.
+        **firmware: the options of FirmwareOptions.
     """
     require_known(firmware, FirmwareOptions)
     with files_of(networks) as files:
@@ -48,7 +55,15 @@ def build_project(
     self_test: bool = False,
     announce: Announce | None = None,
 ) -> "Built":
-    """Compile a project's firmware and return the ELF and its sizes: `ethosgen build`."""
+    """Compile a project's firmware and return the ELF and its sizes: `ethosgen build`.
+
+    Args:
+        directory: the project's folder.
+        on: the target to build for, such as "qemu"; by default the project's own.
+        profile: count the cycles of each step when it runs.
+        self_test: run the networks' self-tests first; if one fails, the firmware does not start.
+        announce: receives a line for each phase, such as `print`.
+    """
     return flow.build_project(
         Path(directory), on=on, profile=profile, self_test=self_test, watch=watch_of(announce)
     )
@@ -66,8 +81,17 @@ def run_project(
 ) -> Run:
     """Run a built project's firmware on a target, and compare its outputs: `ethosgen run`.
 
-    All its networks run in turn, or only the one named `network`. The other options are those of
-    SampleOptions.
+    All its networks run in turn, unless one is named.
+
+    Args:
+        directory: the project's folder.
+        on: the target, such as "qemu"; by default the one it was built for.
+        network: the name of the only network to run.
+        oracle: the short name of the oracle that decides; by default TensorFlow Lite Micro if it
+            can run the network.
+        profile: count the cycles of each step; the project must have been built with it.
+        announce: receives a line for each phase, such as `print`.
+        **samples: the options of SampleOptions.
     """
     from ethosgen.flow.planning import read_stored
     from ethosgen.project import open_project

@@ -11,9 +11,10 @@ import numpy as np
 
 from ethosgen import flow
 from ethosgen.api.firmware import FirmwareOptions, make_recipe, require_known
-from ethosgen.api.networks import Array, NetworkLike, files_of, watch_of
+from ethosgen.api.networks import Array, NetworkLike, files_of
+from ethosgen.api.pictures import ReportedNetwork, plotted
+from ethosgen.api.progress import watch_of
 from ethosgen.api.samples import SampleOptions, judged_samples
-from ethosgen.report.content import NetworkReport
 from ethosgen.studies.reporting import Files, ReportRequest, make_report, write_report
 from ethosgen.values.network import Network
 from ethosgen.values.plan import EXACT, OffloadOptions
@@ -27,7 +28,7 @@ class VerifyOptions(FirmwareOptions, SampleOptions, total=False):
 
 @dataclass(frozen=True)
 class Run:
-    """The result of a run: the report that the command prints, and the outputs.
+    """The result of a run: the `report` that the command prints, and the outputs.
 
     `outputs` has an array of shape (samples, *shape) for each output by name. It is empty for
     several networks, whose outputs may have the same names.
@@ -62,8 +63,13 @@ def simulate(
 ) -> Run:
     """Run a network's partitions on the NPU model: `ethosgen simulate`.
 
-    `npu` is a configuration such as "ethos-u55-128", or "none" for the CPU alone. The other options
-    are those of SampleOptions.
+    Args:
+        network: the path of a file, or what `read` returned.
+        npu: a configuration such as "ethos-u55-128", or "none" for the CPU alone.
+        accelerators: the names or files of wrapped accelerators that may run operators.
+        options: the division between NPU and CPU.
+        announce: receives a line for each phase, such as `print`.
+        **samples: the options of SampleOptions.
     """
     require_known(samples, SampleOptions)
     inputs, criteria = judged_samples(network, samples)
@@ -100,9 +106,18 @@ def verify(
     """Generate, build and run a firmware in a temporary folder: `ethosgen verify`.
 
     The report says whether every output equals TensorFlow Lite Micro's, and what the firmware uses
-    of the board. With `app`, the application runs too, on `app_files`. With `coverage` the
-    report has what the samples reach of the generated C. The other options are those
-    of FirmwareOptions and SampleOptions.
+    of the board.
+
+    Args:
+        *networks: paths, or what `read` returned; all become one firmware.
+        board: a board's name, or the path of its .toml file.
+        on: the target that runs the firmware.
+        app_files: the files on which an application (`app`) runs.
+        profile: count the cycles of each step.
+        coverage: report what the samples reach of the generated C.
+        self_test: run the networks' self-tests first; if one fails, the firmware does not start.
+        announce: receives a line for each phase, such as `print`.
+        **options: the options of FirmwareOptions and SampleOptions.
     """
     require_known(options, VerifyOptions)
     alone = networks[0] if len(networks) == 1 else None
@@ -137,14 +152,22 @@ def create_report(
     force: bool = False,
     announce: Announce | None = None,
     **options: Unpack[VerifyOptions],
-) -> NetworkReport:
+) -> ReportedNetwork:
     """Gather what runs where and why, time, memory and exactness: `ethosgen report`.
 
     Returns what the page shows, in bytes, cycles and seconds; `as_json()` returns what the command
-    prints with --json. With a `board` that QEMU runs, steps are measured, otherwise estimated.
-    `output` also writes the page, `perfetto` and `explorer` write the files for Perfetto and Model
-    Explorer; `force` replaces files that ethosgen did not write. The other options are those of
-    FirmwareOptions and SampleOptions.
+    prints with --json, and `plot` draws the timeline, the memory or the graph.
+
+    Args:
+        network: the path of a file, or what `read` returned.
+        board: a board; if QEMU runs it, steps are measured, otherwise they are estimated.
+        on: the target that runs the firmware, "simulate" for the NPU model.
+        output: the page (.html) to write.
+        perfetto: the file for Perfetto to write.
+        explorer: the file for Model Explorer to write.
+        force: replace files that ethosgen did not write.
+        announce: receives a line for each phase, such as `print`.
+        **options: the options of FirmwareOptions and SampleOptions.
     """
     require_known(options, VerifyOptions)
     page, trace, data = (
@@ -160,7 +183,7 @@ def create_report(
         request = ReportRequest(recipe, on, inputs, criteria, command=command)
         report = make_report(request, watch_of(announce))
     write_report(report, files)
-    return report
+    return plotted(ReportedNetwork, report)
 
 
 def _call(network: NetworkLike, options: Mapping[str, object]) -> str:

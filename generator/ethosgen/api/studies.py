@@ -10,14 +10,15 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 
 from ethosgen.api.firmware import require_known
-from ethosgen.api.networks import Array, NetworkLike, choice, files_of, watch_of
+from ethosgen.api.networks import Array, NetworkLike, choice, files_of
+from ethosgen.api.pictures import ComparedConfigurations, plotted
+from ethosgen.api.progress import watch_of
 from ethosgen.samples.labelled import DATA, LABELS
 from ethosgen.samples.pictures import Preparation
 from ethosgen.studies import comparison
 from ethosgen.studies.accuracy import SIMULATE, AccuracyRequest, measure_accuracy
 from ethosgen.studies.comparison import ALL, DEFAULT_BOARD, ComparisonRequest
 from ethosgen.values.accuracy import AccuracyReport
-from ethosgen.values.configurations import ComparisonReport
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.schedule import Strategy
@@ -41,6 +42,15 @@ class ComparisonOptions(TypedDict, total=False):
     processes: int
     """The number of processes that work at the same time, by default 1."""
     options: OffloadOptions
+    """The division of the networks between NPU and CPU."""
+    board: str
+    """One board, in place of `boards`."""
+    npu: str
+    """One NPU, in place of `npus`."""
+    memory_mode: str
+    """One memory mode, in place of `memory_modes`."""
+    strategy: str
+    """One order, in place of `strategies`."""
 
 
 class AccuracyOptions(TypedDict, total=False):
@@ -59,42 +69,54 @@ class AccuracyOptions(TypedDict, total=False):
     processes: int
     """The number of processes that work at the same time, by default 1."""
     options: OffloadOptions
+    """The division of the network between NPU and CPU."""
 
 
 def compare(
     *networks: NetworkLike,
-    boards: Sequence[str] = (DEFAULT_BOARD,),
-    npus: Sequence[str] = (ALL,),
+    boards: Sequence[str] = (),
+    npus: Sequence[str] = (),
     memory_modes: Sequence[str] = (),
-    strategies: Sequence[str] = (Strategy.PERFORMANCE.value,),
+    strategies: Sequence[str] = (),
     arena_limits: Sequence[int] = (),
     announce: Announce | None = None,
     **options: Unpack[ComparisonOptions],
-) -> ComparisonReport:
+) -> ComparedConfigurations:
     """Compare networks on boards, NPUs and memory modes: `ethosgen compare`.
 
-    The report's `results` has an entry for each combination, in order; its `as_json()` is a flat
-    object, so `pandas.DataFrame(row.as_json() for row in report.results)` is the table. A refused
-    combination is a result with its reason. `arena_limits` are in bytes. The other options are
-    those of ComparisonOptions; with several `processes` a script must guard its entry with
-    `if __name__ == "__main__":`.
+    The report's `results` has an entry for each combination, in order; a refused combination is a
+    result with its reason. `to_dataframe()` is the table, and `plot()` draws it. With several
+    `processes` a script must guard its entry with `if __name__ == "__main__":`.
+
+    Args:
+        *networks: paths, or what `read` returned.
+        boards: the boards' names or files, by default the Corstone-300; `board` for one.
+        npus: NPUs such as "ethos-u55-128", "none" for the CPU alone, or "all", which is the
+            default; `npu` for one.
+        memory_modes: the memory modes, or "all"; by default the board's; `memory_mode` for one.
+        strategies: orders of Vela's, "performance" (the default) or "size"; `strategy` for one.
+        arena_limits: limits of the arena in bytes.
+        announce: receives a line for each phase, such as `print`.
+        **options: the options of ComparisonOptions.
     """
     require_known(options, ComparisonOptions)
-    options.setdefault("processes", 1)
+    rest: dict[str, Any] = {"processes": 1, **options}
     with files_of(networks) as (paths, reading):
         asked = ComparisonRequest(
             networks=paths,
-            boards=_listed(boards),
-            npus=_listed(npus),
-            memory_modes=_listed(memory_modes),
+            boards=_several("board", boards, rest) or (DEFAULT_BOARD,),
+            npus=_several("npu", npus, rest) or (ALL,),
+            memory_modes=_several("memory_mode", memory_modes, rest),
             strategies=tuple(
-                choice(Strategy, strategy, "strategies") for strategy in _listed(strategies)
+                choice(Strategy, strategy, "strategies")
+                for strategy in _several("strategy", strategies, rest)
+                or (Strategy.PERFORMANCE.value,)
             ),
             arena_limits=tuple(arena_limits),
             reading=reading,
-            **options,
+            **rest,
         )
-        return comparison.compare(asked, watch_of(announce))
+        return plotted(ComparedConfigurations, comparison.compare(asked, watch_of(announce)))
 
 
 def accuracy(
@@ -114,11 +136,24 @@ def accuracy(
 ) -> AccuracyReport:
     """Measure a network's accuracy on labelled data: `ethosgen accuracy`.
 
-    `data` is a file or folder as for the command, or an array for each input, with the labels in
-    `labels`. Floats are quantized as in TFLite; `mean`, `std` and `resize` are for pictures. The
-    figures come from the first target of `on`, and the others must agree with it in each sample.
-    The other options are those of AccuracyOptions; with several `processes` a script must guard its
-    entry with `if __name__ == "__main__":`.
+    Floats are quantized as in TFLite. With several `processes` a script must guard its entry with
+    `if __name__ == "__main__":`.
+
+    Args:
+        network: the path of a file, or what `read` returned.
+        data: a file or folder as for the command, or an array for each input.
+        labels: the labels, for data that have none: a file, or an array of integers.
+        on: what runs the network, such as "simulate", "tflm" or "qemu". The figures come from the
+            first, and the others must agree with it in each sample.
+        mean: the mean of each channel, which is subtracted from pictures.
+        std: the deviation of each channel, by which pictures are divided.
+        resize: how pictures get the input's size.
+        pad: add silence to sounds that are shorter than the input, and cut off the end of longer
+            ones.
+        tops: values of k for the accuracy within the best k.
+        results: the file for the result of each sample.
+        announce: receives a line for each phase, such as `print`.
+        **options: the options of AccuracyOptions.
     """
     require_known(options, AccuracyOptions)
     options.setdefault("processes", 1)
@@ -139,6 +174,16 @@ def accuracy(
             **options,
         )
         return measure_accuracy(asked, watch_of(announce))
+
+
+def _several(one: str, values: Sequence[str], options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the values of an option, which is plural here; `one` takes a single value."""
+    if one not in options:
+        return _listed(values)
+    single = options.pop(one)
+    if values:
+        raise InputError(f"pass `{one}` for one value or the plural for several, not both")
+    return () if single is None else _listed(single)
 
 
 def _listed(values: Sequence[str]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ethosgen.host.extras import EXTRAS
-from ethosgen.plots.canvas import drawn
+from ethosgen.plots.canvas import Picture, picture
 from ethosgen.plots.page import page
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.configurations import ComparisonReport, Cost, Result, groups
@@ -50,11 +50,12 @@ def draw(
     Raises InputError if the report has no figure.
     """
     if suffix == ".html":
-        return page(report, _picture(report, "svg").decode(), command, accuracy).encode()
-    return _picture(report, suffix.removeprefix("."))
+        return page(report, plot(report).file("svg").decode(), command, accuracy).encode()
+    return plot(report).file(suffix.removeprefix("."))
 
 
-def _picture(report: ComparisonReport, kind: str) -> bytes:
+def plot(report: ComparisonReport) -> Picture:
+    """Return SRAM against time, a panel for each network and board; InputError without a figure."""
     panels = {
         name: with_cost
         for name, results in groups(report.results).items()
@@ -76,7 +77,7 @@ def _picture(report: ComparisonReport, kind: str) -> bytes:
         handles = list(_legend(panels.values(), colours))
         figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False)
 
-    return drawn((columns * _PANEL[0], rows * _PANEL[1] + 0.9), fill, kind)
+    return picture((columns * _PANEL[0], rows * _PANEL[1] + 0.9), fill, "SRAM against time")
 
 
 def _panel(axis: Any, title: str, results: Sequence[Result], colours: dict[str, str]) -> None:

@@ -3,14 +3,13 @@
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
-from ethosgen.values.errors import ToolError
 from ethosgen.values.grammar import counted
 from ethosgen.values.plan import EXACT, OffloadOptions
 from ethosgen.values.schedule import Schedule
 from ethosgen.values.source import Source
+from ethosgen.values.tabulation import make_dataframe
 
 
 @dataclass(frozen=True)
@@ -271,12 +270,7 @@ class ComparisonReport:
 
     def to_dataframe(self) -> Any:
         """Return the results as a pandas DataFrame, a row each; ToolError without pandas."""
-        try:
-            pandas = import_module("pandas")
-        except ImportError:
-            told = "to_dataframe() needs pandas; install it with: pip install pandas"
-            raise ToolError(told) from None
-        return pandas.DataFrame([result.as_json() for result in self.results])
+        return make_dataframe([result.as_json() for result in self.results])
 
     def __repr__(self) -> str:
         """Return "<ComparisonReport: 12 results>"."""

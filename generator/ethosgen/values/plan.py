@@ -236,6 +236,7 @@ class OffloadOptions:
 
     cpu_ops: tuple[str, ...] = ()
     mode: OffloadMode = OffloadMode.ALL
+    """Which of its supported operators the NPU runs."""
     trust_compiler: bool = False
     check: bool = True
     oracle: str | None = None

@@ -32,8 +32,10 @@ class Schedule:
     """
 
     strategy: Strategy = Strategy.PERFORMANCE
+    """What the NPU's compiler optimizes."""
     arena_bytes: int | None = None
     stream: Streaming = Streaming.AUTO
+    """Whether chains of the CPU's operators compute bands of rows."""
     feed: bool = False
     """Whether the caller gives the input by rows, so that it is never whole in memory."""
     steps: bool = False

@@ -183,10 +183,22 @@ def _placements(schedule: StepSchedule, memory: MemoryPlan) -> tuple[ArenaTensor
             bytes=schedule.graph.tensors[index].bytes,
             first=min(memory.lifetimes[index]),
             last=min(max(memory.lifetimes[index]), len(schedule.steps) - 1),
+            over=_over(schedule, memory, index),
         )
         for index, block in sorted(memory.by_tensor.items())
         if block.offset is not None and index in memory.lifetimes
     )
+
+
+def _over(schedule: StepSchedule, memory: MemoryPlan, tensor: int) -> tuple[str, ...]:
+    """Return the names of the tensors whose bytes a tensor may have while both are live."""
+    block = memory.by_tensor[tensor]
+    in_place = [schedule.steps[index] for index in memory.in_place]
+    read = {i for step in in_place if tensor in schedule.writes(step) for i in schedule.reads(step)}
+    fixed = [i for i, other in memory.by_tensor.items() if other.is_fixed and block.is_fixed]
+    others = sorted({*block.values, *read, *fixed} - {tensor})
+    scratches = [other.name for other in memory.scratches.values() if block.is_fixed]
+    return (*(schedule.graph.tensors[i].name for i in others), *scratches)
 
 
 def _slices(schedule: StepSchedule) -> tuple[SlicedStep, ...]:

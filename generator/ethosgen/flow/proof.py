@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def prove(info: "ProjectInfo", built: "Built", watch: Watch) -> "Built":
-    """Return a build with the bounds of its stack; BuildError for a stack without a bound.
+    """Return a build with the bounds of its stack; BuildError if it has none, or for bad memory.
 
     Only firmware whose start-up code is ethosgen's is proven.
     """
@@ -30,6 +30,8 @@ def prove(info: "ProjectInfo", built: "Built", watch: Watch) -> "Built":
 
 
 def _prove_image(info: "ProjectInfo", built: "Built") -> "Built":
+    from ethosgen.project.manifest import MANIFEST
+    from ethosgen.proof.memory import memory_fault
     from ethosgen.proof.stack import bound_stack
 
     cpu = info.board.cpu
@@ -40,4 +42,14 @@ def _prove_image(info: "ProjectInfo", built: "Built") -> "Built":
                 f"the stack of network '{bound.network}' in '{built.elf}' has no bound, because "
                 f"{bound.why}; write it without, and build it again"
             )
+    fault = memory_fault(
+        built.elf,
+        info.directory / MANIFEST,
+        has_board_memories=info.board.run.stand_in is None or built.on != "qemu",
+    )
+    if fault:
+        raise BuildError(
+            f"the memory of '{built.elf}' is wrong: {fault}; if the linker script or model/ was "
+            "changed, undo that, and build it again, otherwise report it"
+        )
     return replace(built, stack=bounds)

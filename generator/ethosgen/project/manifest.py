@@ -37,7 +37,7 @@ from ethosgen.values.plan import (
     Share,
 )
 from ethosgen.values.profile import ProgramStep
-from ethosgen.values.program import Port, Program
+from ethosgen.values.program import ArenaTensor, Port, Program
 from ethosgen.values.schedule import Schedule, Strategy, Streaming
 from ethosgen.values.security import Security
 from ethosgen.values.source import AS_GIVEN, ReadOptions
@@ -171,8 +171,15 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
         "inputs": [_write_port(port) for port in program.inputs],
         "outputs": [_write_port(port) for port in program.outputs],
         "calls": [dataclasses.asdict(step) for step in program.steps],
+        "blocks": [_write_block(place) for place in (*program.placements, *program.workspaces)],
         **_write_slices(program, board),
     }
+
+
+def _write_block(place: ArenaTensor) -> dict[str, Any]:
+    """Return a block of the arena, for the check of the memory."""
+    written = dataclasses.asdict(place)
+    return {key: value for key, value in written.items() if key != "tensor"}
 
 
 def _write_slices(program: Program, board: Board) -> dict[str, Any]:

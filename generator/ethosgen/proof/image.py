@@ -101,6 +101,11 @@ class FirmwareImage:
             return None
         return int.from_bytes(part.data[addr - part.start :][:size], "little")
 
+    def bytes_at(self, addr: int, size: int) -> bytes:
+        """Return bytes at an address; fewer where the section ends."""
+        part = self._part(addr)
+        return b"" if part is None else part.data[addr - part.start :][:size]
+
     def part(self, name: str) -> LoadedSection | None:
         """Return a section by its name."""
         return next((part for part in self.parts if part.name == name), None)

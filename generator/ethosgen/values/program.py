@@ -20,7 +20,11 @@ NO_TENSOR = -1
 
 @dataclass(frozen=True)
 class ArenaTensor:
-    """A tensor's place in the arena: byte `offset`, live over operators first..last."""
+    """A tensor's place in the arena: byte `offset`, live over operators first..last.
+
+    `over` names the tensors whose bytes it may have: an operator writes them where it reads, keeps
+    them, or the NPU's compiler has placed both.
+    """
 
     tensor: int
     name: str
@@ -28,6 +32,7 @@ class ArenaTensor:
     bytes: int
     first: int
     last: int
+    over: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -486,4 +486,5 @@ def require_qemu(on: str | None, **options: Any) -> None:
         raise InputError(f"a pipeline runs on QEMU; for --on {on}, name the project of one element")
     option = next((name for name, value in options.items() if value is not None), None)
     if option is not None:
+        option = option.replace("_", "-")
         raise InputError(f"--{option} is for a project, but this is a pipeline; omit it")

@@ -15,7 +15,7 @@ from ethosgen.project.manifest import FORMAT
 from ethosgen.project.wheel import WHEEL_NAME, make_wheel
 from tests import ROOT
 
-FOLDERS = ("templates", "boards", "accelerators", "zephyr_app")
+FOLDERS = ("templates", "boards", "accelerators", "zephyr_app", "LICENSES")
 """Folders of the repository that are in the package."""
 CACHES = {"__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".venv", "build"}
 

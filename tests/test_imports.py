@@ -70,6 +70,7 @@ OWNERS = {
     "IPython": "api",  # a notebook has it
     "PIL": "applications",
     "ai_edge_litert": "oracle",
+    "bincopy": "toolchain",
     "capstone": "targets",
     "click": "cli",
     "cmsis_pack_manager": "board",

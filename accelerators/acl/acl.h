@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arm Compute Library 20.08, called with arrays of numbers: `layer` and `scales` are in the order of
  * Acl.arrays() in acl.py. All functions return 0 or an acl_status.

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The ethosgen authors
+# SPDX-License-Identifier: Apache-2.0
 """What accelerator.toml cannot say of Arm Compute Library: the numbers of a layer."""
 
 import numpy as np

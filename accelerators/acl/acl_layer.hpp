@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A layer's objects of Arm Compute Library, and the tensors that they work on. */
 #ifndef ACL_LAYER_HPP
 #define ACL_LAYER_HPP

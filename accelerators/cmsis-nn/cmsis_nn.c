@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of CMSIS-NN: see cmsis_nn.h. */
 #include "cmsis_nn.h"
 

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arm's CMSIS-NN, called with arrays of numbers: each function fills CMSIS-NN's structures from a layer,
  * whose numbers are in the order of CmsisNn.arrays() in cmsis_nn.py. All return 0, or the negative

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The ethosgen authors
+# SPDX-License-Identifier: Apache-2.0
 """What accelerator.toml cannot say of CMSIS-NN: the numbers of a layer, scratch, softmax."""
 
 import math

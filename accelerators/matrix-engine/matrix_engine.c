@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The driver of the matrix engine: see matrix_engine.h. */
 #include "matrix_engine.h"
 

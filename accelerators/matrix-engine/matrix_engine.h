@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The matrix engine: C = clamp(rescale((A + a_offset) * B + bias) + c_offset), with int8 matrices and
  * int32 sums, rescaled per column as TensorFlow Lite Micro does. It fetches A and B by DMA, whose steps

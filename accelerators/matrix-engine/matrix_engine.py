@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The ethosgen authors
+# SPDX-License-Identifier: Apache-2.0
 """What accelerator.toml cannot say: the table of a layer's sizes that the driver reads."""
 
 from itertools import pairwise

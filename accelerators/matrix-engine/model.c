@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The matrix engine's functional model in C; model.py is the same in Python, and quicker. To use this one
  * write model = "model.c" in accelerator.toml.

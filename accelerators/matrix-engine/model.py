@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The ethosgen authors
+# SPDX-License-Identifier: Apache-2.0
 """The matrix engine's functional model; matrix_engine.h describes its registers."""
 
 import numpy as np

@@ -25,6 +25,7 @@ from ethosgen.commands.disasm import disasm
 from ethosgen.commands.doctor import doctor
 from ethosgen.commands.explain import explain
 from ethosgen.commands.flash import flash
+from ethosgen.commands.identify import identify
 from ethosgen.commands.init import init
 from ethosgen.commands.man import man
 from ethosgen.commands.ops import ops
@@ -69,7 +70,9 @@ def cli(verbose: bool) -> None:
 
 
 cli.add_section("A folder of yours", init, check, watch, diff)
-cli.add_section("Firmware", verify, project, build, run, serve, flash, attach, "fvp", weights)
+cli.add_section(
+    "Firmware", verify, project, build, run, serve, flash, attach, "fvp", weights, identify
+)
 cli.add_section("Networks", simulate, accuracy, compare, "sweep", report, quantize, disasm, ops)
 cli.add_section("Several elements", pipeline, "place")
 cli.add_section("Setup", demo, doctor, explain, man, boards, accelerators)

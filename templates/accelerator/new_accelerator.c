@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "new_accelerator.h"
 
 /* Return 2ab / 2^32, rounded to nearest, ties up: SaturatingRoundingDoublingHighMul. */

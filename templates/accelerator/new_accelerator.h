@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 #ifndef ETHOSGEN_ACCELERATOR_new_accelerator_H
 #define ETHOSGEN_ACCELERATOR_new_accelerator_H
 

@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The ethosgen authors
+# SPDX-License-Identifier: Apache-2.0
 """{{ title }} on {{ board.description }}: builds, runs, and equals TensorFlow Lite Micro.
 
 Generated once by ethosgen; yours from now on. A run passes only if its exit status, its report and

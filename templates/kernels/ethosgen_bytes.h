@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies and fills bytes: rows that are often too short for memcpy and memset to be worth a call.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Convolutions of int16 with sums of 64 bits, a row of outputs at a time. See ethosgen_kernels_s16.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Depthwise convolutions, a block of channels at a time. See ethosgen_kernels.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of a depthwise convolution, of which a layer's function names those that it needs. See
  * ethosgen_kernels.h.

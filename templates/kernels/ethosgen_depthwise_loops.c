@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The loops over windows of depthwise convolutions, and the functions of layers, each named for what
  * it assumes of the windows. See ethosgen_kernels.h.

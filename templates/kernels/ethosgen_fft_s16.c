@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stages of a Fourier transform of int16, four numbers at a time. See ethosgen_kernels.h.
  *

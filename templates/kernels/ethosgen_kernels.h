@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inner loops of operators on the CPU: int8, and int16 with int8 weights; 32-bit sums.
  *

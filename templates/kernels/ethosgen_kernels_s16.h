@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inner loops of operators on int16; layers have int8 weights. See ethosgen_kernels.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bounds of the outputs of depthwise convolutions. See ethosgen_kernels.h.
  *

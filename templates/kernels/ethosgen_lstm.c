@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * UNIDIRECTIONAL_SEQUENCE_LSTM of int8 with a cell state of int16. See ethosgen_kernels.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * UNIDIRECTIONAL_SEQUENCE_LSTM of int16 with int8 weights. See ethosgen_kernels_s16.h.
  *

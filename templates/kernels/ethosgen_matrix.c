@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows times weights: fully connected layers and convolutions. See ethosgen_kernels.h.
  *

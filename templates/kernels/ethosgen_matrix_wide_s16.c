@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * int16 rows times int8 weights, with sums of 64 bits: layers of many products, or with large biases
  * or factors. See ethosgen_kernels_s16.h.

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pools of int16 over windows, many channels at a time. See ethosgen_kernels_s16.h.
  *

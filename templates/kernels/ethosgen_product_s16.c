@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Products of two int16 matrices from run time. See ethosgen_kernels_s16.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One row times weights, for 8 channels at a time. See ethosgen_kernels.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Prepares int16 samples for a Fourier transform: a window, and a shift to the full range. See
  * ethosgen_kernels.h.

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Softmax of int8 with a table of exponentials. See ethosgen_kernels.h.
  *

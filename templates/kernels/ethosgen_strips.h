@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Strips of a convolution's input: a row of outputs at a time. See struct ethosgen_convolution. Bytes
  * are those of int8 or int16 values.

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sums of products of an int16 row with the int8 weights of 4 channels, and their conversion to int16.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Matrices whose rows become columns, and rows that change their places. See ethosgen_kernels.h.
  *

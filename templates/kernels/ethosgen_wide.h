@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TFLite's conversion of a sum with a 64-bit bias to an int16 value: a 15-bit mantissa, one rounding.
  *

@@ -47,7 +47,9 @@ def test_every_board_yields_a_library_that_compiles(tmp_path: Path, name: str, i
     board = load_board(name)
     assert board.npu
     project = library(make_program(io, board.npu.default), board)
-    assert project.application == {"README.md", "library.json", "library.properties"}
+    own = {"README.md", "library.json", "library.properties"}
+    terms = {"Apache-2.0.txt", "LicenseRef-ethosgen-no-claim.txt"}
+    assert project.application == {*own, "REUSE.toml", *(f"LICENSES/{text}" for text in terms)}
     write(project, tmp_path / "lib")
     compile_all(tmp_path / "lib", board)
 

@@ -90,17 +90,25 @@ def with_fast_scratch(plan: Plan, size: int) -> Plan:
     return dataclasses.replace(plan, scratches=scratches)
 
 
+# REUSE-IgnoreStart
+_TERMS = (
+    "/* SPDX-FileCopyrightText: Whoever holds the rights in the network */\n"
+    "/* SPDX-License-Identifier: LicenseRef-ethosgen-no-claim */\n"
+)
+# REUSE-IgnoreEnd
+
+
 def _sources(name: str, is_caller: bool) -> dict[str, str]:
     more = ", const int8_t *input, int8_t *output" if is_caller else ""
     bases = ", ".join(f"void *base{i}" for i in range(8))
     own = "(void *)input, output" if is_caller else "arena, NULL"
     header = (
-        "#include <stddef.h>\n#include <stdint.h>\n"
+        f"{_TERMS}#include <stddef.h>\n#include <stdint.h>\n"
         f"int32_t {name}_entry(int8_t *arena, const int8_t *read_only{more});\n"
         f"int32_t {name}_npu_invoke(int32_t stream, {bases});\n"
     )
     source = (
-        f'#include "{name}_graph.h"\n'
+        f'{_TERMS}#include "{name}_graph.h"\n'
         f"extern const int16_t {name}_table[];\n"
         f"int32_t {name}_entry(int8_t *arena, const int8_t *read_only{more})\n{{\n"
         f"    if ({name}_table[0] == 0) return -1;\n"
@@ -115,13 +123,15 @@ def make_cpu_program(name: str = "plus_one") -> Program:
     """Return a program without an NPU, whose C adds one."""
     program = make_program(IoStyle.ARENA, name=name)
     source = (
-        f'#include "{name}_graph.h"\n'
+        f'{_TERMS}#include "{name}_graph.h"\n'
         f"int32_t {name}_entry(int8_t *arena)\n{{\n"
         f"    for (int i = 0; i < {ELEMENTS}; i++) {{\n"
         f"        arena[{OUTPUT_OFFSET} + i] = (int8_t)(arena[i] + 1);\n"
         "    }\n    return 0;\n}\n"
     )
-    header = f"#include <stddef.h>\n#include <stdint.h>\nint32_t {name}_entry(int8_t *arena);\n"
+    header = (
+        f"{_TERMS}#include <stddef.h>\n#include <stdint.h>\nint32_t {name}_entry(int8_t *arena);\n"
+    )
     return dataclasses.replace(
         program,
         plan=dataclasses.replace(program.plan, accelerator=None, partitions=(), blobs=()),

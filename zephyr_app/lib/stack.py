@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The ethosgen authors
+# SPDX-License-Identifier: Apache-2.0
 """Compute the main thread's stack use; fail if CONFIG_MAIN_STACK_SIZE is smaller.
 
     stack.py BUILD SIZE INTERRUPT
@@ -7,8 +9,6 @@ function's stack frame (-fcallgraph-info=su). The script adds up the deepest pat
 from the initialization of devices, which the main thread runs before, and INTERRUPT bytes, which
 the processor pushes for an interrupt. POINTERS lists the targets of calls through pointers; a
 function that GCC did not compile (assembly, the C library) counts as LEAF bytes.
-
-SPDX-License-Identifier: Apache-2.0
 """
 
 import re

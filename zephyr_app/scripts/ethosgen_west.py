@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The ethosgen authors
+# SPDX-License-Identifier: Apache-2.0
 """The west command ethosgen: ethosgen's command line for Zephyr, inside a workspace.
 
 west ethosgen project MODEL.tflite --board corstone300

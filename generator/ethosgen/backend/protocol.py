@@ -147,6 +147,22 @@ class Listing:
 
 
 @dataclass(frozen=True)
+class OutsideCode:
+    """Code that a firmware may have besides the library, and that is not in the project.
+
+    `licence` is an SPDX identifier, "" if it is unknown. `drivers` are the platforms' drivers that
+    use it; if it `is_optional`, the user chooses it when building.
+    """
+
+    name: str
+    title: str
+    licence: str = ""
+    address: str = ""
+    drivers: tuple[str, ...] = ()
+    is_optional: bool = False
+
+
+@dataclass(frozen=True)
 class ExternalFiles:
     """Sources that a build finds at a path of the user's: the value of the variable `option`.
 
@@ -177,8 +193,9 @@ class ProjectFiles:
     files there, for the drivers of platforms in `instead` to others. Every build compiles
     `sources`. The network's C includes `headers`. `copies` are files of the library as they are,
     and `includes` folders there in which `sources` find headers. `external` are sources outside the
-    project, `libraries` the names of the system's that are linked. `platforms` are the only ones
-    that can have it, () for all.
+    project, `outside` is other code that goes with them, `compilers` made the partitions.
+    `libraries` are the names of the system's that are linked. `platforms` are the only ones that
+    can have it, () for all.
     """
 
     templates: str = ""
@@ -191,6 +208,8 @@ class ProjectFiles:
     external: Sequence[ExternalFiles] = ()
     libraries: Sequence[str] = ()
     platforms: Sequence[str] = ()
+    outside: Sequence[OutsideCode] = ()
+    compilers: Sequence[OutsideCode] = ()
 
     def on(self, platform: str) -> Mapping[str, str]:
         """Return the files on a platform."""

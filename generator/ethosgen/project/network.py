@@ -6,6 +6,7 @@ from typing import Any
 
 from ethosgen.backend import driver_of
 from ethosgen.board import Board
+from ethosgen.frontend import source_of
 from ethosgen.project.capacity import own_alignment, part_sizes
 from ethosgen.project.literals import float_text
 from ethosgen.project.self_test import self_test_facts
@@ -17,6 +18,8 @@ from ethosgen.values.naming import cpp_name
 from ethosgen.values.network import Tensor
 from ethosgen.values.program import READ_ONLY, Port, Program, Variable
 
+DIGEST_LENGTH = 16
+"""Number of characters of the digests in the C, of a network and of a library."""
 SHARED_ARENA = "ethosgen_arena"
 SHARED_FAST = "ethosgen_fast"
 """C name of the memory that several networks share."""
@@ -66,6 +69,7 @@ def network_facts(
         "NAME": NAME,
         "folder": f"{program.name}/" if is_shared else "",
         "source": f"{plan.network.name}.tflite",
+        "network_digest": source_of(plan.network).sha256[:DIGEST_LENGTH],
         "may_wait": program.may_wait,
         "is_sliced": plan.options.schedule.is_sliced,
         "feed": None if program.feed is None else dataclasses.asdict(program.feed),

@@ -15,6 +15,7 @@ from ethosgen.project.capacity import check_capacity
 from ethosgen.project.ci import CI_FILES, ci_facts, ci_wheel
 from ethosgen.project.clashes import check_names, check_ports, check_symbols
 from ethosgen.project.devices import device_facts, device_files, require_devices
+from ethosgen.project.imprint import NO_DIGEST, imprint
 from ethosgen.project.layout import (
     APPLICATION,
     Layout,
@@ -22,21 +23,20 @@ from ethosgen.project.layout import (
     with_application,
 )
 from ethosgen.project.layouts import find_layout, platform_files
+from ethosgen.project.licences import application_licences
 from ethosgen.project.linkage import device_addrs, host_board, memory_map, npu_base_addr, ways
 from ethosgen.project.linux import check_wrapped
 from ethosgen.project.manifest import (
     LIBRARY,
     MANIFEST,
     Project,
-    data_files,
-    digest_of,
     folder_of,
     make_manifest,
 )
 from ethosgen.project.network import is_own, network_facts
 from ethosgen.project.templating import make_environment
 from ethosgen.project.trustzone import check_platform, secure_facts
-from ethosgen.project.weights import weights_files, with_weights, without
+from ethosgen.project.weights import weights_files, with_weights
 from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, blob_arrays, constant_arrays
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.device import Device, bell_byte, unite
@@ -47,15 +47,11 @@ from ethosgen.values.program import Program
 from ethosgen.values.security import Security
 from ethosgen.version import __version__
 
-DIGEST_LENGTH = 16
-"""Number of characters of the digest, which the firmware reports."""
 KERNEL_OPTIONS = ("-O2", "-fomit-frame-pointer", "-fno-lto")
 """Options of GCC and Clang for the micro-kernels: speed, and one more register, also if the linker
 optimizes: GCC's would take the register away again."""
 WRAPPED_OPTIONS = ("-O2", "-Wno-conversion", "-Wno-sign-conversion")
 """Options of GCC for a user's C: speed matters, and its warnings are the user's."""
-_DIGESTED = "ethosgen_networks.h"
-"""The library's file that contains the digest."""
 
 
 def render(
@@ -97,14 +93,14 @@ def render(
     facts |= platform_files(platform).facts(board, driver_facts, wrapped)
     more = {**driver.on(platform), **device_files(platform, devices)}
     library = _render_library(environment, layout, more, programs, facts) | _copies(wrapped)
-    digest = digest_of(without(library, data_files(programs)))
+    library, digest = imprint(library, programs, facts, driver, wrapped, app)
     facts["digest"] = digest
-    library[f"{LIBRARY}/{_DIGESTED}"] = _render(environment, f"{LIBRARY}/{_DIGESTED}", facts)
     library[MANIFEST] = make_manifest(programs, whole, digest, library, platform, memory_mode, app)
     if with_ci:
         facts |= ci_facts(programs[0], board, platform, ci_ethosgen)
     wheel = ci_wheel(ci_ethosgen) if with_ci else {}
     application = _render_application(environment, layout, facts, with_ci) | wheel
+    application |= application_licences()
     return Project(
         names=tuple(program.name for program in programs),
         board=board.name,
@@ -238,7 +234,7 @@ def _facts(
         "title": " and ".join(names),
         "project": joined_name(names),
         "version": __version__,
-        "digest": "0" * DIGEST_LENGTH,
+        "digest": NO_DIGEST,
         "npu": npu.name if npu else None,
         "product": npu.product if npu else None,
         "io": programs[0].io.value,

@@ -29,6 +29,7 @@ SLOT_GROWTH = 1.25
 """The factor by which a file may grow before the application must be changed."""
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_IDENTITY = re.compile(r'^#define \w+_(?:BUILD|VERSION) "[^"]*"$', re.MULTILINE)
 _LIBRARY_FILES = ("ethosgen_weights.h", "ethosgen_weights.c")
 
 
@@ -118,8 +119,11 @@ def code_digest(program: Program, files: Mapping[str, bytes]) -> str:
 
 
 def code_text(content: bytes) -> str:
-    """Return C without comments, on one line for each of its lines that is not empty."""
-    text = _COMMENT.sub(" ", content.decode())
+    """Return C without comments, on one line for each of its lines that is not empty.
+
+    What only says by which ethosgen, and from what, it was generated is no code.
+    """
+    text = _IDENTITY.sub("", _COMMENT.sub(" ", content.decode()))
     return "\n".join(" ".join(line.split()) for line in text.splitlines() if line.split())
 
 

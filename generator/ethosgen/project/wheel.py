@@ -17,7 +17,7 @@ from ethosgen.version import __version__
 
 WHEEL_NAME = f"ethosgen-{__version__}-py3-none-any.whl"
 
-_DATA = ("templates", "boards", "accelerators", "zephyr_app")
+_DATA = ("templates", "boards", "accelerators", "zephyr_app", "LICENSES")
 """Folders that are in the package when installed, and next to it in the repository."""
 _TIME = (1980, 1, 1, 0, 0, 0)
 """The time stamp of every file, so that equal files produce equal wheels."""

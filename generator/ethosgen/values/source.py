@@ -1,5 +1,6 @@
 """A network's file as the user passed it, before it is read."""
 
+import hashlib
 from dataclasses import dataclass, field
 
 AS_IS = "as-is"
@@ -33,3 +34,8 @@ class Source:
     name: str
     data: bytes = field(repr=False)
     options: ReadOptions = AS_GIVEN
+
+    @property
+    def sha256(self) -> str:
+        """The digest of the bytes: it tells networks apart, whatever their names."""
+        return hashlib.sha256(self.data).hexdigest()

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decides from the errors of a stream of vectors when an anomaly begins and ends; settings.h has its
  * numbers. It is plain C without a network or a board: test it on any machine.

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts how long the application works; see busy.h. The library calls the functions that begin with
  * "ethosgen_" around its waits.

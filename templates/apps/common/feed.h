@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Takes the application's input from the host, in place of a sensor: "ethosgen run" sends items, such
  * as frames of a camera, over the console.

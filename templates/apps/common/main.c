@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Starts the board, the {{ "NPU and the " if npu }}network{{ "s" if is_shared }}, then runs the application, which application.c has.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reports results as lines of text on the console, for any terminal. Replace report.c to send them
  * elsewhere.

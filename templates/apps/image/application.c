@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 {% set input = networks[0].inputs[0] %}
 {% set output = networks[0].outputs[0] %}
 /*

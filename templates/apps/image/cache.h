@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Maintenance of the data cache for memory that a DMA controller shares. A core without one does nothing.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 {% set shape = networks[0].inputs[0].shape %}
 {% set part = "line" if networks[0].feed else "frame" %}
 /*

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The names of the classes, in the order of the network's output. "ethosgen run" reads them here too.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The settings of the application. "ethosgen run" reads them here too, to compute what to expect: keep
  * them plain numbers.

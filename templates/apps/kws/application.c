@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 {% set front = networks[front_index] %}
 {% set words = networks[words_index] %}
 {% set audio = front.inputs[0] %}

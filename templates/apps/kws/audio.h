@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The microphone: a stream of samples, int16, one channel, {{ "{:,}".format(sample_rate) }} a second.
  *

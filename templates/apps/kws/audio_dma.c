@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A microphone behind a DMA with two halves; see audio.h and audio_dma.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A microphone whose samples come from a file on the host; see audio.h and feed.h. The host sends the
  * next block while the application works on this one.

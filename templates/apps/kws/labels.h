@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The labels of {{ networks[words_index].name }}'s scores. "ethosgen run" reads the names here too.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decides from the scores of a stream of inferences when a word was spoken, as RecognizeCommands of
  * TensorFlow Lite Micro's micro_speech does: it averages, compares with a threshold, and does not

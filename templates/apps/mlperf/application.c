@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 {% set network = networks[0] %}
 {% set input = network.inputs[0] %}
 {% set output = network.outputs[0] %}

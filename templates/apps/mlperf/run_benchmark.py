@@ -1,3 +1,5 @@
+# SPDX-FileCopyrightText: The ethosgen authors
+# SPDX-License-Identifier: Apache-2.0
 """Start the runner of MLPerf Tiny, unchanged, on a port that has no USB identity.
 
     python run_benchmark.py PORT RUNNER [OPTION]...

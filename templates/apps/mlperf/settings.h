@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The settings of the benchmark. "ethosgen run" reads them here too: keep them plain numbers.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 {% set emulated = stand_in or board %}
 {% set cpu_hz = board.cpu.clock_hz or board.counter.hz %}
 /*

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two networks take turns in one arena: {{ names[0] }} in each round, then {{ names[1] }}, in each round or only
  * if the first one's best class wakes it (settings.h).

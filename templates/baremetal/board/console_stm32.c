@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 {# The registers of the older families (F1, F2, F4, L1) are in other places. #}
 {% set is_older = board.console.uart == "stm32f4" %}
 /*

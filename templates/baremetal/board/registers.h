@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Registers of the processor and the board by address. Generated once by ethosgen; yours from now on.
  */

@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The ethosgen authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Cross compilation with Clang: LLVM's toolchain for embedded Arm, which has a C library, or any other
 # Clang, with the libraries and the linker of GNU Arm Embedded (Debian and Ubuntu: gcc-arm-none-eabi).
 # Generated once by ethosgen; yours from now on.

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * {{ board.description }}: what the secure side keeps, and what it hands over to the
  * non-secure firmware. docs/trustzone.md of ethosgen explains each step.

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The secure side's set-up: memories, peripherals, interrupts, faults.
  *

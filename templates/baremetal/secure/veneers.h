@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What non-secure code may call of the secure side. Each function is reached through a veneer: an SG
  * instruction in memory that is non-secure callable.

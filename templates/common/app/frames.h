@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames on a serial line: each is COBS-encoded, ends with a zero byte, and carries a CRC-32.
  *

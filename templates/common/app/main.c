@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 {% set ticks = "element_ticks" if handover else "board_ticks" %}
 /*
  * Runs the firmware's networks on request over the console: see server.h.

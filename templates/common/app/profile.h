@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts each step of a network, in a build with ETHOSGEN_PROFILE: see ethosgen_profile.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the C++ headers of all networks share. C++14, without exceptions, RTTI, heap and libstdc++.
  *

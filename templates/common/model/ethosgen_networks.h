@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A table of this firmware's networks, for an application that serves any network: {{ names|join(", ") }}.
  *
@@ -16,7 +18,7 @@
 extern "C" {
 #endif
 
-/* A digest of what the library was generated from; the firmware reports it on request. */
+/* A digest of the library's sources, as in NAME_BUILD; the firmware reports it on request. */
 #define ETHOSGEN_DIGEST "{{ digest }}"
 
 #define ETHOSGEN_NETWORKS {{ networks|length }}

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The hook that counts the steps of a network, in a build with ETHOSGEN_PROFILE.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Real values to quantized ones and back, as TensorFlow Lite Micro's QUANTIZE and DEQUANTIZE compute
  * them: halves are rounded away from zero, and values outside the type's range saturate.

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Checks files of weights: see ethosgen_weights.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Weights in a file apart from the code, for example in external flash: one file for each network. It
  * has the weights, all other constants and the NPU's commands. Nothing of it is copied: networks read

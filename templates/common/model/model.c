@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * {{ name }}: its memory{{ ", and the calls from its graph to the NPU" if npu else "" }}.
  *
@@ -57,6 +59,9 @@ static_assert({{ port.MACRO }}_BYTES == {{ port.MACRO }}_ELEMENTS * sizeof({{ po
 _Alignas({{ NAME }}_ARENA_ALIGNMENT) static int8_t {{ name }}_state[{{ NAME }}_STATE_BYTES];
 
 {% endif %}
+/* What `ethosgen identify` finds in a firmware. */
+static const char identity[] = "ethosgen:" {{ NAME }}_VERSION ":{{ name }}:" {{ '"apart"' if apart else NAME ~ "_DIGEST" }} ":" {{ NAME }}_BUILD;
+
 {% if streams or apart %}
 /* What {{ name }}_init() found last: runs need ETHOSGEN_OK. */
 static ethosgen_status readiness = {{ "ETHOSGEN_NO_WEIGHTS" if apart else "ETHOSGEN_NOT_INITIALIZED" }};
@@ -311,6 +316,7 @@ ethosgen_status {{ name }}_init(const void *weights, uint32_t bytes)
 {% if lock %}
     {{ name }}_lock();
 {% endif %}
+    (void)*(const volatile char *)identity; /* so that every linker keeps it */
     ethosgen_status status = {{ name }}_check_weights(weights, bytes);
     {{ name }}_weights_file = status == ETHOSGEN_OK ? weights : NULL;
     weights_sum = status == ETHOSGEN_OK ? ethosgen_weights_sum(weights) : 0u;
@@ -324,6 +330,7 @@ ethosgen_status {{ name }}_init(const void *weights, uint32_t bytes)
 {% else %}
 ethosgen_status {{ name }}_init(void)
 {
+    (void)*(const volatile char *)identity; /* so that every linker keeps it */
 {% endif %}
 {% if variables %}
     {{ name }}_reset();

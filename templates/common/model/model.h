@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * {{ name }}: a quantized network for {{ npu or "the CPU alone" }}, as a C library.
  *
@@ -85,6 +87,17 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/*
+ * What this is. {{ "The network is in its file of weights, which is not a part of the code." if apart else "The digest is the start of the SHA-256 of the network's file." }}
+ * The build is a digest of the library's sources. {{ name }}_init() keeps them all in the firmware, where
+ * `ethosgen identify` finds them.
+ */
+{% if not apart %}
+#define {{ NAME }}_DIGEST "{{ network_digest }}"
+{% endif %}
+#define {{ NAME }}_BUILD "{{ digest }}"
+#define {{ NAME }}_VERSION "{{ version }}"
 
 /* Memory sizes. {{ "This network uses the first bytes of the shared arena. They hold" if is_shared else "The arena holds" }} the tensors of a run{% if io == "arena" %}, including inputs and outputs{% endif %}. */
 #define {{ NAME }}_ARENA_BYTES {{ arena_bytes }}

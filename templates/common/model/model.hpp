@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * {{ name }} in C++14: the same library as {{ name }}.h, without exceptions and heap.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The self-test of {{ name }}: are its constants{{ ", the NPU" if streams }} and the result of an inference right?
  *

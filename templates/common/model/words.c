@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: Whoever holds the rights in the network */
+/* SPDX-License-Identifier: LicenseRef-ethosgen-no-claim */
 /*
  * {{ name }}: {{ what }}.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Devices on the machine that ethosgen runs on: an accelerator's driver with the device's model, or with
  * software in its place. `backend/wrapped/host_device.py` compiles this file with the driver.

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a device's functional model in C may use. ethosgen compiles the model for this machine, and
  * runs it in a process of its own.

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Devices besides the NPU: what their drivers use. ethosgen_devices.h lists a library's devices.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 {% import "model/cache.c" as cache %}
 /*
  * The devices besides the NPU on Zephyr: their places, waiting for them, and the hooks that an

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * {{ board.description }}: the lines to other elements, CMSDK UARTs{{ "" if handover.is_serial else " as doorbells" }}.
  *

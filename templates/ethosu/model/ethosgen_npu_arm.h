@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Code for the drivers on top of Arm's core driver. Each includes this once, after
  * ethosgen_npu_run.h.

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small driver for Ethos-{{ "U85" if product == "u85" else "U55 and Ethos-U65" }} that programs the registers itself.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 {% import "model/cache.c" as cache %}
 {% import "model/systick.c" as systick with context %}
 /*

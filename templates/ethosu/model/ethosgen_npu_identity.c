@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compares the NPU with the one that a network was compiled for; see ethosgen_npu.h.
  *

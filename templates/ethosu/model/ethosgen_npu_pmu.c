@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The NPU's performance monitor; see ethosgen_npu.h. On Ethos-U85 it is at other addresses than on U55
  * and U65.

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One run of the NPU: its state, and the proof of its end. Only the drivers include this, each once.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is for processors without Helium, with DSP instructions and without: shapes, PAD, SVDF and LSTM.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Depthwise convolutions with windows of 3 x 3, two outputs at a time. See ethosgen_dsp.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Depthwise convolutions with any windows, 4 outputs of a row at a time. See ethosgen_dsp.h.
  *

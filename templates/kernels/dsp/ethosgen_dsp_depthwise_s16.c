@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Depthwise convolutions of int16, a pixel at a time, 4 channels together. See ethosgen_dsp_s16.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * UNIDIRECTIONAL_SEQUENCE_LSTM of int16. See ethosgen_dsp_s16.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * int16 rows times int8 weights: fully connected layers and convolutions. See ethosgen_dsp_s16.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pools of int16, 8 channels at a time, then 2. See ethosgen_dsp_s16.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Products of two matrices, neither of which is packed before. See ethosgen_dsp.h.
  *

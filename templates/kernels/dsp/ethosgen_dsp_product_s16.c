@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * BATCH_MATMUL of int16: 2 rows times 2 columns at a time, in sums of 64 bits. See ethosgen_dsp_s16.h.
  *

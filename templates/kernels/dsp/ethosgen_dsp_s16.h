@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inner loops of int16 operators for processors with DSP instructions (Cortex-M4, M7, M33).
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * int16 rows times int8 weights, 4 rows at a time: what dense layers and convolutions share.
  *

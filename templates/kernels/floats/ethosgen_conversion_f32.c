@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From float32 to integers and back, by scale and zero point. See ethosgen_floats.h.
  *

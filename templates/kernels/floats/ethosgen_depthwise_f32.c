@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Depthwise convolutions of float32, a pixel at a time. See ethosgen_floats.h.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels for float32: lanes are output channels, so that each output's products are added in the
  * order of the network's reference kernels, and results equal theirs bit for bit.

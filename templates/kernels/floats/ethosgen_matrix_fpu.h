@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows times weights, for the floating-point unit of a Cortex-M: the sums of 4 rows with 4 channels
  * stay in registers. Part of ethosgen_matrix_f32.c, and included by it alone.

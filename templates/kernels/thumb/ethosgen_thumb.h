@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inner loops of int8 layers for processors without DSP instructions: Cortex-M0+ and M3.
  *

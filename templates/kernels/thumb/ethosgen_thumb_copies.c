@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Depthwise convolutions with 4, 8, ... outputs for each channel of the input. See ethosgen_thumb.h.
  *

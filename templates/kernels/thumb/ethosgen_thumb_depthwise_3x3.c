@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Depthwise convolutions of 3 x 3 adjacent pixels, all channels of a pixel at a time, for Armv7-M.
  * See ethosgen_thumb.h.

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows times weights on Armv6-M: fully connected layers and convolutions. See ethosgen_thumb.h.
  *

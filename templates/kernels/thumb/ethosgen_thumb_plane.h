@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plane of a depthwise convolution: a channel of the input with its padding, so that no window
  * leaves it. See ethosgen_thumb.h.

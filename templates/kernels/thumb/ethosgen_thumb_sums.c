@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sums of a row times weights, which the C of SVDF and LSTM for DSP instructions calls; see
  * ethosgen_dsp_sums.h. The weights are those of this library's matrices.

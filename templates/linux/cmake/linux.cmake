@@ -1,3 +1,6 @@
+# SPDX-FileCopyrightText: The ethosgen authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Cross compilation for Linux with GCC (Debian and Ubuntu: gcc-{{ board.linux.compiler|replace("_", "-") }}).
 # Generated once by ethosgen; yours from now on.
 

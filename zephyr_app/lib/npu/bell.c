@@ -1,9 +1,9 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * QEMU has neither an NPU nor devices of a user's own. Their models run in other processes, use pages of
  * shared memory as registers, and signal with a byte on an unused UART, which names the interrupt to
  * pend.
- *
- * SPDX-License-Identifier: Apache-2.0
  */
 #include <cmsis_core.h>
 #include <zephyr/devicetree.h>

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cache maintenance around each run, if the processor has a data cache and Zephyr's own driver leaves
  * this to the application (before 4.3, and later without CONFIG_CACHE_MANAGEMENT).
@@ -7,8 +9,6 @@
  *
  * The hooks' signature changed with the driver of April 2025; CMakeLists.txt checks which one the
  * driver has.
- *
- * SPDX-License-Identifier: Apache-2.0
  */
 #include <ethosu_driver.h>
 #include <stddef.h>

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The NPU interface, on top of Zephyr's Ethos-U device, which uses Arm's core driver.
  *
@@ -6,8 +8,6 @@
  *
  * The end of a run is proved by our own code (ethosgen_npu_run.h): Arm's driver relies on a semaphore,
  * which the interrupt of another run may have given. So the linker wraps its interrupt handler.
- *
- * SPDX-License-Identifier: Apache-2.0
  */
 #include <stddef.h>
 #include <zephyr/device.h>

@@ -1,8 +1,8 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The hooks of ethosgen_npu.h that Zephyr leaves to the application; define a function of the same
  * name to replace one.
- *
- * SPDX-License-Identifier: Apache-2.0
  */
 #include <ethosgen_npu.h>
 #include <zephyr/kernel.h>

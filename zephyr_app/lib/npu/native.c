@@ -1,7 +1,7 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The NPU interface on native_sim: ethosgen's NPU model, in a separate process.
- *
- * SPDX-License-Identifier: Apache-2.0
  */
 #include <ethosgen_npu.h>
 #include <zephyr/kernel.h>

@@ -1,10 +1,10 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The host side of native_sim: ethosgen's NPU model in another process behind a pipe, and the console
  * on stdin and stdout. Compiled with the host's C library, not with Zephyr's.
  *
  * The environment variable ETHOSGEN is the program to start; the default is ethosgen.
- *
- * SPDX-License-Identifier: Apache-2.0
  */
 #include "native_host.h"
 

@@ -1,7 +1,7 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The host side's functions for the simulated side of native_sim.
- *
- * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef ETHOSGEN_NATIVE_HOST_H
 #define ETHOSGEN_NATIVE_HOST_H

@@ -1,8 +1,9 @@
+# SPDX-FileCopyrightText: The ethosgen authors
+# SPDX-License-Identifier: Apache-2.0
+#
 # Zephyr's "run" calls this instead of QEMU. It starts QEMU with the NPU model beside it, sends an
 # input, and checks the output. "debugserver" gets QEMU itself. Twister reads the verdict from the pipes
 # of QEMU's console (path=PIPE), and reports a crash if they close within two seconds.
-#
-# SPDX-License-Identifier: Apache-2.0
 project=$1 build=$2
 shift 2
 which=

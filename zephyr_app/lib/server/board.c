@@ -1,7 +1,7 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The server's console, clock and exit on Zephyr; see board.h.
- *
- * SPDX-License-Identifier: Apache-2.0
  */
 #include "board.h"
 

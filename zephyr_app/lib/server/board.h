@@ -1,7 +1,7 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the server needs from Zephyr: a console, a clock and an exit.
- *
- * SPDX-License-Identifier: Apache-2.0
  */
 #ifndef ETHOSGEN_SERVER_BOARD_H
 #define ETHOSGEN_SERVER_BOARD_H

@@ -5,7 +5,7 @@ from typing import Any
 
 from ethosgen.backend.ethosu.accelerator import EthosU
 from ethosgen.backend.ethosu.memory_system import max_beats
-from ethosgen.backend.protocol import BoardMemories, ProjectFiles
+from ethosgen.backend.protocol import BoardMemories, OutsideCode, ProjectFiles
 from ethosgen.platforms import find_platform
 from ethosgen.values.errors import UnsupportedError
 
@@ -34,11 +34,38 @@ _ZEPHYR = {_API: f"model/{_API}"} | {
     f"ethosgen/lib/npu/{file}": f"model/{file}" for file in _ZEPHYR_MODULE
 }
 
+_ARM = "Apache-2.0"
+_VELA = OutsideCode(
+    "ethos-u-vela",
+    "Arm's compiler Vela, which made the NPU's commands",
+    _ARM,
+    "https://pypi.org/project/ethos-u-vela/",
+)
+_OUTSIDE = (
+    OutsideCode(
+        "hal_ethos_u",
+        "Arm's core driver for Ethos-U, as a module of Zephyr",
+        _ARM,
+        "https://github.com/zephyrproject-rtos/hal_ethos_u",
+        ("zephyr",),
+    ),
+    OutsideCode(
+        "ethos-u-core-driver",
+        "Arm's core driver for Ethos-U, in place of ethosgen's",
+        _ARM,
+        "https://gitlab.arm.com/artificial-intelligence/ethos-u/ethos-u-core-driver",
+        ("", "csolution"),
+        is_optional=True,
+    ),
+)
+
 FILES = ProjectFiles(
     "ethosu",
     {**_CSOLUTION, _CMSIS: f"model/{_CMSIS}"},
     sources=tuple(sorted(_SHARED)),
     instead={"csolution": _CSOLUTION, "zephyr": _ZEPHYR},
+    outside=_OUTSIDE,
+    compilers=(_VELA,),
 )
 """The driver."""
 

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The names of CMSIS-Core that Arm's ethos-u core driver uses, for builds without CMSIS.
  *

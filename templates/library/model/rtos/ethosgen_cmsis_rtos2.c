@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The library with an RTOS that has the interface of CMSIS-RTOS2: {{ "other threads run while
  * the NPU works, and " if npu }}a lock.

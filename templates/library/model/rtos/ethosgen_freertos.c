@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The library with FreeRTOS: {{ "other tasks run while the NPU works, and " if npu }}a lock.
  *

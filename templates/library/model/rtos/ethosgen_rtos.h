@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The library with an RTOS: add ethosgen_freertos.c or ethosgen_cmsis_rtos2.c, which are beside this
  * file, to your application.

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Serves inferences over the console: each request is a frame (frames.h), and so is each answer.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A table of this firmware's networks, for an application that serves any network: plus_one.
  *
@@ -16,8 +18,8 @@
 extern "C" {
 #endif
 
-/* A digest of what the library was generated from; the firmware reports it on request. */
-#define ETHOSGEN_DIGEST "667ae1fb3ef9841a"
+/* A digest of the library's sources, as in NAME_BUILD; the firmware reports it on request. */
+#define ETHOSGEN_DIGEST "67c66348b6dd7cd7"
 
 #define ETHOSGEN_NETWORKS 1
 

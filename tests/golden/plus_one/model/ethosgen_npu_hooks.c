@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The hooks that an application may replace; see ethosgen_npu.h. They are in a separate file so that
  * no call to them is inlined.

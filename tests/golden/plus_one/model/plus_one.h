@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plus_one: a quantized network for ethos-u55-128, as a C library.
  *
@@ -24,6 +26,15 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/*
+ * What this is. The digest is the start of the SHA-256 of the network's file.
+ * The build is a digest of the library's sources. plus_one_init() keeps them all in the firmware, where
+ * `ethosgen identify` finds them.
+ */
+#define PLUS_ONE_DIGEST "98560f4f9db75104"
+#define PLUS_ONE_BUILD "67c66348b6dd7cd7"
+#define PLUS_ONE_VERSION "0.1.0"
 
 /* Memory sizes. The arena holds the tensors of a run, including inputs and outputs. */
 #define PLUS_ONE_ARENA_BYTES 3200

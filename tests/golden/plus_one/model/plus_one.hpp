@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: The ethosgen authors */
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plus_one in C++14: the same library as plus_one.h, without exceptions and heap.
  *

@@ -1,3 +1,5 @@
+/* SPDX-FileCopyrightText: Whoever holds the rights in the network */
+/* SPDX-License-Identifier: LicenseRef-ethosgen-no-claim */
 #include <stddef.h>
 #include <stdint.h>
 int32_t plus_one_entry(int8_t *arena, const int8_t *read_only);

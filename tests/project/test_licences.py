@@ -1,0 +1,134 @@
+"""The terms of every file, here and in projects, by REUSE's own tool."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from ethosgen import flow
+from ethosgen.board import load_board
+from ethosgen.board.any_board import any_board
+from ethosgen.platforms import CSOLUTION, LIBRARY_ONLY, LINUX, ZEPHYR
+from ethosgen.project import Project, render, write
+from ethosgen.project.licences import NO_CLAIM, OURS, licence_notes, licence_of
+from ethosgen.values.handover import Given, Handover, Piece
+from ethosgen.values.program import Program
+from ethosgen.values.recipe import Recipe
+from ethosgen.values.security import Security
+from ethosgen.values.watch import Watch
+from tests import ROOT
+from tests.support.programs import ELEMENTS, make_cpu_program, make_program
+
+HANDOVER = Handover(
+    "first", 0, 2, (Given(0, 0, ELEMENTS),), (Piece(True, 0, 0, 0, ELEMENTS),), ELEMENTS, ELEMENTS,
+    bytes(8),
+)  # fmt: skip
+
+
+def apart(program: Program) -> Program:
+    return replace(program, plan=replace(program.plan, apart=True))
+
+
+@cache
+def projects() -> dict[str, Project]:
+    """Return a project of each kind."""
+    board, npu, cpu = load_board("corstone300"), make_program(), make_cpu_program()
+    two = [npu, make_program(name="plus_two")]
+    return {
+        "bare metal": render(npu, board),
+        "U85": render(make_program(npu="ethos-u85-256"), load_board("corstone320")),
+        "CPU alone": render(cpu, load_board("mps2-an386")),
+        "stand-in": render(cpu, load_board("nucleo-f446re")),
+        "Pico": render(cpu, load_board("rpi-pico2")),
+        "two networks": render(two, board),
+        "TrustZone": render(npu, board.in_state(Security.NON_SECURE)),
+        "Zephyr": render(npu, board, platform=ZEPHYR),
+        "library": render(two, any_board(), platform=LIBRARY_ONLY),
+        "weights apart": render(apart(npu), any_board(), platform=LIBRARY_ONLY),
+        "csolution": render(npu, board, platform=CSOLUTION),
+        "element": render(npu, board, handover=HANDOVER),
+        "Linux": render(cpu, load_board("aarch64-linux"), platform=LINUX),
+        "continuous integration": render(npu, board, with_ci=True),
+    }
+
+
+KINDS = tuple(projects())
+
+
+def lint(folder: Path) -> None:
+    """Fail with what `reuse lint` says of a folder, unless it complies."""
+    command = [sys.executable, "-m", "reuse", "--root", str(folder), "lint"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Congratulations" in done.stdout
+
+
+def test_every_file_of_this_repository_has_its_terms() -> None:
+    lint(ROOT)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_file_of_a_project_has_its_terms(kind: str, tmp_path: Path) -> None:
+    write(projects()[kind], tmp_path / "firmware")
+    lint(tmp_path / "firmware")
+
+
+def test_the_library_alone_has_its_terms(tmp_path: Path) -> None:
+    write(projects()["library"], tmp_path / "firmware")
+    lint(tmp_path / "firmware" / "model")
+
+
+def test_a_file_without_terms_is_found(tmp_path: Path) -> None:
+    write(projects()["library"], tmp_path / "firmware")
+    (tmp_path / "firmware" / "mine.c").write_text("int mine;\n")
+    with pytest.raises(AssertionError, match=r"mine\.c"):
+        lint(tmp_path / "firmware")
+
+
+def terms(project: Project, path: str) -> str:
+    """Return the identifier in a file."""
+    # REUSE-IgnoreStart
+    (found,) = re.findall(r"SPDX-License-Identifier: (\S+)", project.files[path].decode())
+    # REUSE-IgnoreEnd
+    return str(found)
+
+
+def test_what_derives_from_the_network_alone_is_not_claimed() -> None:
+    project = projects()["bare metal"]
+    for file in ("graph.c", "graph.h", "weights.c", "commands.c"):
+        assert terms(project, f"model/plus_one_{file}") == NO_CLAIM
+    for file in ("model/plus_one.c", "model/plus_one.h", "model/ethosgen_npu.h", "app/main.c"):
+        assert terms(project, file) == OURS
+    notes = tomllib.loads(project.files["model/REUSE.toml"].decode())["annotations"]
+    (own,) = [note for note in notes if note["SPDX-License-Identifier"] == NO_CLAIM]
+    assert own["path"] == ["plus_one.tflite"]
+
+
+def test_the_licence_names_the_terms() -> None:
+    text = projects()["library"].files["model/LICENSE"].decode()
+    assert "plus_one and plus_two" in text.splitlines()[0]
+    assert OURS in text and NO_CLAIM in text
+    assert "claim no right" in text
+
+
+@pytest.mark.parametrize("npu", ["ethos-u55-128", "none"])
+def test_a_real_network_s_project_has_its_terms(npu: str, tmp_path: Path) -> None:
+    """Its C comes from TVM, and it has kernels."""
+    recipe = Recipe((ROOT / "demo" / "digits_int8.tflite",), "corstone300", npu=npu)
+    flow.create_project(recipe, directory=tmp_path / "firmware", watch=Watch())
+    lint(tmp_path / "firmware")
+
+
+def test_an_accelerators_files_keep_their_terms(tmp_path: Path) -> None:
+    # REUSE-IgnoreStart
+    files = {"mine.c": b"int mine;\n", "ours.h": b"/* SPDX-License-Identifier: MIT */\n"}
+    # REUSE-IgnoreEnd
+    notes = licence_notes([make_program()], files)
+    assert licence_of("mine.c", files["mine.c"], notes) == NO_CLAIM
+    assert licence_of("ours.h", files["ours.h"], notes) == "MIT"
+    assert licence_of("other.c", b"int other;\n", notes) is None

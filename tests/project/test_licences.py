@@ -72,6 +72,14 @@ def test_every_file_of_this_repository_has_its_terms() -> None:
     lint(ROOT)
 
 
+@pytest.mark.parametrize("folder", ["templates/kernels", "templates/ethosu/model", "zephyr_app"])
+def test_what_is_copied_says_its_terms_itself(folder: str) -> None:
+    files = [path for path in (ROOT / folder).rglob("*") if path.suffix in (".c", ".h", ".py")]
+    assert len(files) > 5
+    for path in files:
+        assert licence_of(path.name, path.read_bytes(), ()) == OURS, path
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_file_of_a_project_has_its_terms(kind: str, tmp_path: Path) -> None:
     write(projects()[kind], tmp_path / "firmware")

@@ -114,6 +114,18 @@ def test_the_version_is_one() -> None:
     assert settings["project"]["version"] == __version__
 
 
+def test_the_release_script_finds_one_version_and_refuses_what_is_unready() -> None:
+    def release(*options: str) -> "subprocess.CompletedProcess[str]":
+        command = [str(ROOT / "tools" / "release.sh"), *options]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    ready = release("--check")
+    assert (ready.returncode, ready.stdout) == (0, f"release: {__version__}\n")
+    unready = release()
+    assert unready.returncode == 1 and "Unreleased of CHANGELOG.md" in unready.stderr
+    assert release("--sign").returncode == 1
+
+
 def test_the_changelog_states_the_manifest_format() -> None:
     newest = (ROOT / "CHANGELOG.md").read_text().split("\n## ")[1]
     assert newest.startswith("[Unreleased]") or newest.startswith(f"[{__version__}]")

@@ -1,8 +1,10 @@
 """Locks of jobs: files beside a store's values, so that two sweeps do not do the same job."""
 
 import os
+import platform
 import secrets
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -118,5 +120,8 @@ def _touch(path: Path, done: Event) -> None:
 @cache
 def _machine() -> str:
     """Return what tells apart the machines, and the containers, whose process numbers differ."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    return f"{boot}-{Path('/proc/self/ns/pid').readlink()}"
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}-{Path('/proc/self/ns/pid').readlink()}"
+    except OSError:  # not Linux: one computer, without containers
+        return f"{platform.node()}-{uuid.getnode():012x}"

@@ -1,6 +1,5 @@
 """Measures all points of a study on dask's workers; what a store has is not measured again."""
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from ethosgen.board import load_board
 from ethosgen.host.folders import cache_folder
+from ethosgen.host.processors import processor_count
 from ethosgen.oracle import choices
 from ethosgen.studies.comparison import (
     ComparisonRequest,
@@ -174,7 +174,7 @@ def sweep(asked: SweepRequest, watch: Watch) -> SweepReport:
     with watch.phase("study", f"reading {asked.study.name}"):
         todo = Todo(asked)
     if missing := todo.counts().all_missing:
-        count = min(asked.workers or len(os.sched_getaffinity(0)), missing)
+        count = min(asked.workers or processor_count(), missing)
         what = f"starting {counted(count, 'worker')}"
         if asked.scheduler is not None:
             what = f"connecting to dask's scheduler at {asked.scheduler}"

@@ -33,7 +33,7 @@ class ToolSet:
         words = install_words(self.tools[0].name)
         if words is None:
             raise ToolError(f"cannot install '{self.name}' here: use {self.install_command}")
-        is_root = os.geteuid() == 0 and shutil.which(words[0]) is None
+        is_root = hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which(words[0]) is None
         return words[1:] if is_root and words[0] == "sudo" else words
 
 

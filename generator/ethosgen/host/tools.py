@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -73,14 +74,18 @@ def end_program(started: subprocess.Popen[bytes]) -> None:
     When asked to end, Ninja removes its half-written files; what is left after that is killed.
     CMake ends before the Ninja that it started, so the whole group gets the same time.
     """
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        deadline = time.monotonic() + _GRACE_S
-        with suppress(ProcessLookupError):
-            os.killpg(started.pid, number)
-            while time.monotonic() < deadline:
-                started.poll()  # the group's first process stays in it until it is waited for
-                os.killpg(started.pid, 0)
-                time.sleep(0.01)
+    if sys.platform == "win32":
+        kill = ["taskkill", "/T", "/F", "/PID", str(started.pid)]
+        subprocess.run(kill, capture_output=True, check=False)
+    else:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            deadline = time.monotonic() + _GRACE_S
+            with suppress(ProcessLookupError):
+                os.killpg(started.pid, number)
+                while time.monotonic() < deadline:
+                    started.poll()  # the group's first process stays in it until it is waited for
+                    os.killpg(started.pid, 0)
+                    time.sleep(0.01)
     started.wait()
     if started.stdout is not None:
         started.stdout.close()

@@ -3,7 +3,6 @@
 The first line says whose outputs they are; each further line has one sample's.
 """
 
-import fcntl
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from ethosgen.host.locking import try_lock
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.network import Tensor
 from ethosgen.values.outcome import Arrays
@@ -68,12 +68,10 @@ class Results:
     def _take(self) -> None:
         """Lock the file, check whose it is, and read its samples."""
         assert self._file is not None
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not try_lock(self._file):
             raise InputError(
                 f"'{self._path}' is in use by another run; wait for it, or name another --results"
-            ) from None
+            )
         self._file.seek(0)
         data = self._file.read()
         if not data:

@@ -1,7 +1,6 @@
 """Measures a network's accuracy on labelled data, on one target or on several that must agree."""
 
 import hashlib
-import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -12,6 +11,7 @@ from typing import Any
 from ethosgen.backend import require_simulator
 from ethosgen.board import load_board
 from ethosgen.flow.planning import PlanSettings, choose_accelerator, make_plan, read
+from ethosgen.host.processors import processor_count
 from ethosgen.oracle import ORACLES, choices
 from ethosgen.platforms import usual_platform
 from ethosgen.samples.labelled import Labelled, load_labelled
@@ -200,7 +200,7 @@ class _AccuracyRun:
         is_worth = self._network.multiplications * samples >= _WORTH_PROCESSES
         is_worth = is_worth or (on == QEMU and samples >= _WORTH_MACHINES)
         each = _MACHINES if on == QEMU else 1
-        return each * len(os.sched_getaffinity(0)) if is_worth else 1
+        return each * processor_count() if is_worth else 1
 
     def _make(self, on: str) -> Make:
         if on in ORACLES:

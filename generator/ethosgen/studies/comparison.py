@@ -1,7 +1,6 @@
 """Compares networks on boards, NPUs, memory modes and schedules of the NPU's compiler."""
 
 import hashlib
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -15,6 +14,7 @@ from typing import get_args
 from ethosgen.backend import accelerators, compiled_for, compiler_of, find_accelerator
 from ethosgen.board import Board, MemoryMode, board_names, load_board
 from ethosgen.frontend import open_source, read_source
+from ethosgen.host.processors import processor_count
 from ethosgen.host.resources import resource_folder
 from ethosgen.oracle import DEFAULT
 from ethosgen.plugins import packages
@@ -112,7 +112,7 @@ def processes_for(asked: int | None, points: int) -> int:
     """Return the number of worker processes: the user's, or as many as pay off."""
     if asked is not None:
         return min(asked, max(points, 1))
-    return len(os.sched_getaffinity(0)) if points >= _WORTH_PROCESSES else 1
+    return processor_count() if points >= _WORTH_PROCESSES else 1
 
 
 def points_of(asked: ComparisonRequest) -> list[Point]:

@@ -1,10 +1,10 @@
 """Lets builds of one project take turns: two in one directory would corrupt each other's files."""
 
-import fcntl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ethosgen.host.locking import lock, try_lock
 from ethosgen.values.watch import Watch
 
 _LOCK = Path("build") / ".lock"
@@ -19,9 +19,7 @@ def lock_build(directory: Path, watch: Watch) -> Iterator[None]:
     path = directory / _LOCK
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(file):
             watch.say(f"waiting for another build of '{directory}' to end")
-            fcntl.flock(file, fcntl.LOCK_EX)
+            lock(file)
         yield

@@ -262,6 +262,7 @@ PARTS = (
         (
             "tests/commands/test_report_page.py",
             "tests/plots/test_costs.py",
+            "tests/report/test_interaction.py",
             "tests/report/test_page.py",
             "tests/test_notebooks.py",
             "tests/test_site.py",

@@ -22,7 +22,7 @@ from ethosgen.report.content import (
 )
 from ethosgen.report.layers import make_errata, make_layers, make_partitions
 from ethosgen.report.memory import make_memory
-from ethosgen.report.roofline import make_roofline
+from ethosgen.report.roofline import make_roofline, with_utilisation
 from ethosgen.report.timeline import end_of, make_timeline
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network, Tensor
@@ -62,6 +62,8 @@ def assemble(observed: Observed) -> NetworkReport:
     pace = axis / cpu if axis and cpu else 1.0
     calls = calls_of(program, observed.timelines, observed.cpu_cycles, profile, pace)
     layers = make_layers(plan, calls)
+    roofline = make_roofline(layers, calls)
+    layers = with_utilisation(layers, roofline)
     timeline = make_timeline(calls)
     commands = [blob for blob in plan.blobs if blob.part == "commands"]
     on_npu = [partition for partition in plan.partitions if partition.on_npu]
@@ -78,7 +80,7 @@ def assemble(observed: Observed) -> NetworkReport:
         partitions=make_partitions(plan, calls, sizes),
         timeline=timeline,
         memory=make_memory(program, calls),
-        roofline=make_roofline(layers, calls),
+        roofline=roofline,
         errata=make_errata(layers),
         optimization=plan.optimization,
         advice=observed.report.advice,

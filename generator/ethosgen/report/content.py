@@ -80,6 +80,25 @@ class ReportSetting:
 
 
 @dataclass(frozen=True)
+class OperandFacts:
+    """A tensor that an operator reads or writes, and its quantization.
+
+    `role` is "input", "weights", "bias", "constant", "shape" or "output". `scales` counts the
+    scales, from `least_scale` to `most_scale`: one for a tensor, or one for each channel; 0 if it
+    is not quantized. `zero_point` is None if channels have different ones, or without a scale.
+    """
+
+    role: str
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    scales: int
+    least_scale: float | None
+    most_scale: float | None
+    zero_point: int | None
+
+
+@dataclass(frozen=True)
 class ReportLayer:
     """An operator of the network.
 
@@ -88,7 +107,8 @@ class ReportLayer:
     `inputs` are the operators that make its inputs. `merged_into` is the operator whose function
     computes it too. `cycles` are the NPU's, `cpu` is what the processor counts, and `share` that of
     both in the inference, of 1. `constant_bytes` are its constants in the file, `encoded_bytes` its
-    weights and scales as the NPU reads them.
+    weights and scales as the NPU reads them. `utilisation` is the part of the NPU's MAC units that
+    work on average while it runs, of 1; None if it multiplies nothing there.
     """
 
     operator: int
@@ -108,6 +128,9 @@ class ReportLayer:
     share: float | None
     constant_bytes: int
     encoded_bytes: int | None
+    utilisation: float | None = None
+    attributes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    operands: tuple[OperandFacts, ...] = ()
 
 
 @dataclass(frozen=True)

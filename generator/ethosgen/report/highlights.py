@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from ethosgen.report.content import Area, MemoryBlock, NetworkReport, ReportLayer
 from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.headline import Occupancy
 from ethosgen.values.plan import CPU
 
 _LONGEST = 4
@@ -31,6 +32,24 @@ def places(report: NetworkReport) -> Sequence[tuple[str, int]]:
     """Return each place with the number of operators there, in the order of the network."""
     counts = dict.fromkeys((layer.on for layer in report.layers if layer.on), 0)
     return [(on, sum(layer.on == on for layer in report.layers)) for on in counts]
+
+
+def busy_part(report: NetworkReport) -> float | None:
+    """Return the part of its MAC units that the NPU uses on average, None without products."""
+    line, cycles = report.roofline, report.costs.npu_cycles
+    if line is None or not cycles or not line.points:
+        return None
+    return sum(point.macs for point in line.points) / (cycles * line.peak_macs)
+
+
+def headroom(report: NetworkReport) -> Sequence[tuple[str, str, Occupancy]]:
+    """Return the board's memories with a title, the path to their figures, and their use."""
+    uses = (("RAM", "ram", report.headline.ram), ("Flash", "flash", report.headline.flash))
+    return [
+        (title, f"/headline/{key}", use)
+        for title, key, use in uses
+        if use is not None and use.capacity_bytes
+    ]
 
 
 def left_out(report: NetworkReport) -> Sequence[CpuShare]:

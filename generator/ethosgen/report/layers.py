@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from ethosgen.backend import compiled_operators
 from ethosgen.report.calls import CallFacts
 from ethosgen.report.content import PartitionFacts, ReportedErratum, ReportLayer
+from ethosgen.report.operands import attributes_of, operands_of
 from ethosgen.values.network import ABSENT, Graph, Operator
 from ethosgen.values.plan import CPU, Plan
 from ethosgen.values.profile import NPU
@@ -99,6 +100,8 @@ class _Figures:
             share=None if is_unknown else round(known / self._total, 6),
             constant_bytes=constants_of(self._graph, operator),
             encoded_bytes=self._encoded.get(index),
+            attributes=attributes_of(self._graph, operator),
+            operands=operands_of(self._graph, operator),
         )
 
     def _place(self, operator: Operator) -> tuple[str, str]:

@@ -3,8 +3,6 @@
 Numbers in the text come from the JSON through `Shown`, which marks each with the path to its value.
 """
 
-import base64
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -14,6 +12,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from ethosgen.host.pages import BASE, TABLES, content_policy, joined_script, page_file
 from ethosgen.host.resources import template_folder
 from ethosgen.report import charts, highlights
 from ethosgen.report.content import NetworkReport
@@ -24,6 +23,13 @@ from ethosgen.values.time import rounded
 GENERATOR = "ethosgen report"
 """The content of the page's meta element "generator"; only a page with it is replaced."""
 
+SCRIPTS = (
+    *("elements.js", "viewport.js", "graph.js", "charts.js"),
+    *(TABLES, "search.js", "report.js"),
+)
+"""The page's own scripts, in the order in which they begin."""
+_CLEAR = ("kernel", "padding", "activation")
+"""Attributes that a reader knows by their values."""
 UNKNOWN = "not known"
 _SOURCE_MAP = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
 """A line that would make a browser's tools look for a file beside the page."""
@@ -69,8 +75,8 @@ def shown_text(value: float | None, style: str) -> str:
 def render_page(report: NetworkReport) -> str:
     """Return the page."""
     data = json.loads(json.dumps(report.as_json()))
-    styles = _file("report.css")
-    scripts = [_SOURCE_MAP.sub("", _file("dagre.min.js")), _file("report.js")]
+    styles = page_file(BASE) + page_file("report.css")
+    scripts = [_SOURCE_MAP.sub("", page_file("dagre.min.js")), joined_script(SCRIPTS)]
     roofline = report.roofline
     return (
         _environment()
@@ -82,8 +88,8 @@ def render_page(report: NetworkReport) -> str:
             json=Markup(_harmless(json.dumps(data, separators=(",", ":")))),
             styles=Markup(styles),
             scripts=[Markup(script) for script in scripts],
-            licence=_file("dagre.LICENSE"),
-            policy=_policy(styles, scripts),
+            licence=page_file("dagre.LICENSE"),
+            policy=content_policy(styles, scripts),
             lanes=charts.make_lanes(report),
             ticks=charts.make_ticks(report.costs.cycles),
             milliseconds=charts.make_millisecond_ticks(report.costs.seconds),
@@ -96,23 +102,11 @@ def render_page(report: NetworkReport) -> str:
             most_bytes=max(
                 [max(x.constant_bytes, x.encoded_bytes or 0) for x in report.layers] or [1]
             ),
+            busy=highlights.busy_part(report),
+            room=highlights.headroom(report),
             most_share=max([layer.share or 0 for layer in report.layers] or [0]) or 1,
         )
     )
-
-
-def _policy(styles: str, scripts: list[str]) -> str:
-    """Return a Content-Security-Policy that allows these and nothing from elsewhere."""
-    allowed = " ".join(map(_hash, scripts))
-    return (
-        f"default-src 'none'; style-src {_hash(styles)}; script-src {allowed}; img-src 'none'; "
-        "connect-src 'none'; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _hash(text: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return f"'sha256-{digest}'"
 
 
 def _harmless(text: str) -> str:
@@ -120,9 +114,11 @@ def _harmless(text: str) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-@cache
-def _file(name: str) -> str:
-    return (template_folder("report") / name).read_text("utf-8")
+def brief(attributes: Mapping[str, str]) -> str:
+    """Return an operator's attributes as the table of layers has them."""
+    return ", ".join(
+        value if name in _CLEAR else f"{name} {value}" for name, value in attributes.items()
+    )
 
 
 @cache
@@ -139,4 +135,5 @@ def _environment() -> jinja2.Environment:
     environment.filters["short"] = charts.short
     environment.filters["style"] = charts.style_of
     environment.filters["largest"] = highlights.largest_at_peak
+    environment.filters["brief"] = brief
     return environment

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ethosgen.backend.timeline import NpuTimeline
 from ethosgen.report.calls import CallFacts
@@ -45,6 +46,21 @@ def make_roofline(layers: Sequence[ReportLayer], calls: Sequence[CallFacts]) -> 
             )
         )
     return Roofline(first.peak_macs, rates, tuple(points))
+
+
+def with_utilisation(
+    layers: Sequence[ReportLayer], roofline: Roofline | None
+) -> tuple[ReportLayer, ...]:
+    """Return the layers with the part of the MAC units that work during each, of 1."""
+    if roofline is None:
+        return tuple(layers)
+    rates = {p.operator: p.macs_per_cycle / roofline.peak_macs for p in roofline.points}
+    return tuple(
+        replace(layer, utilisation=round(rates[layer.operator], 6))
+        if layer.operator in rates
+        else layer
+        for layer in layers
+    )
 
 
 def _moved(timelines: Sequence[NpuTimeline]) -> dict[int, Counter[str]]:

@@ -34,6 +34,7 @@ from ethosgen.project.manifest import (
     make_manifest,
 )
 from ethosgen.project.network import is_own, network_facts
+from ethosgen.project.review import REVIEW, review_facts
 from ethosgen.project.templating import make_environment
 from ethosgen.project.trustzone import check_platform, secure_facts
 from ethosgen.project.weights import weights_files, with_weights
@@ -95,6 +96,7 @@ def render(
     library = _render_library(environment, layout, more, programs, facts) | _copies(wrapped)
     library, digest = imprint(library, programs, facts, driver, wrapped, app)
     facts["digest"] = digest
+    library[REVIEW] = _render(environment, REVIEW, facts | review_facts(programs, library))
     library[MANIFEST] = make_manifest(programs, whole, digest, library, platform, memory_mode, app)
     if with_ci:
         facts |= ci_facts(programs[0], board, platform, ci_ethosgen)

@@ -94,10 +94,11 @@ def render(
     facts |= platform_files(platform).facts(board, driver_facts, wrapped)
     more = {**driver.on(platform), **device_files(platform, devices)}
     library = _render_library(environment, layout, more, programs, facts) | _copies(wrapped)
-    library, digest = imprint(library, programs, facts, driver, wrapped, app)
-    facts["digest"] = digest
+    library, facts["digest"] = imprint(library, programs, facts, driver, wrapped, app)
     library[REVIEW] = _render(environment, REVIEW, facts | review_facts(programs, library))
-    library[MANIFEST] = make_manifest(programs, whole, digest, library, platform, memory_mode, app)
+    library[MANIFEST] = make_manifest(
+        programs, whole, facts["digest"], library, platform, memory_mode, app
+    )
     if with_ci:
         facts |= ci_facts(programs[0], board, platform, ci_ethosgen)
     wheel = ci_wheel(ci_ethosgen) if with_ci else {}
@@ -111,7 +112,7 @@ def render(
         memory_mode=memory_mode,
         platform=platform,
         security=Security.NON_SECURE if board.is_non_secure else Security.SECURE,
-        digest=digest,
+        digest=facts["digest"],
         files=dict(sorted({**application, **library}.items())),
         library=frozenset(library),
         app=app,

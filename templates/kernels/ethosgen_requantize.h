@@ -16,7 +16,8 @@
 /* What runs seldom is compiled for size. */
 #define ETHOSGEN_RARE __attribute__((noinline, cold))
 
-#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1)
+/* With ETHOSGEN_PLAIN_C, kernels have neither assembly nor intrinsics: slower, and the same bits. */
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 1) && !defined(ETHOSGEN_PLAIN_C)
 #define ETHOSGEN_MVE 1
 #include <arm_mve.h>
 

@@ -88,14 +88,14 @@ static inline int32_t row_time(int32_t elements, int32_t lanes)
         if (row_time(columns, lanes) * rows <= row_time(rows, lanes) * columns) {              \
             for (int32_t left = rows; left > 0; left--) {                                      \
                 scatter_##bits(to, from, columns, (lanes) * out, apart(out));                  \
-                from += in;                                                                    \
-                to += (bits) / 8;                                                              \
+                from = &from[in];                                                                    \
+                to = &to[(bits) / 8];                                                              \
             }                                                                                  \
         } else {                                                                               \
             for (int32_t left = columns; left > 0; left--) {                                   \
                 gather_##bits(to, from, rows, (lanes) * in, apart(in));                        \
-                from += (bits) / 8;                                                            \
-                to += out;                                                                     \
+                from = &from[(bits) / 8];                                                            \
+                to = &to[out];                                                                     \
             }                                                                                  \
         }                                                                                      \
     }
@@ -111,13 +111,13 @@ enum { BLOCK = 4 };
     static inline void column_##bits(uint##bits##_t *to, const uint##bits##_t *from,           \
                                      int32_t count, int32_t step)                              \
     {                                                                                          \
-        for (; count >= BLOCK; count -= BLOCK, from += BLOCK, to += BLOCK * step) {            \
+        for (; count >= BLOCK; count -= BLOCK, from = &from[BLOCK], to = &to[BLOCK * step]) {            \
             to[0] = from[0];                                                                   \
             to[step] = from[1];                                                                \
             to[2 * step] = from[2];                                                            \
             to[3 * step] = from[3];                                                            \
         }                                                                                      \
-        for (; count > 0; count--, to += step) {                                               \
+        for (; count > 0; count--, to = &to[step]) {                                               \
             *to = *from++;                                                                     \
         }                                                                                      \
     }
@@ -135,7 +135,7 @@ ETHOSGEN_COLUMN(32)
         int32_t in = block->input_step / (int32_t)sizeof(*from);                               \
         int32_t out = block->output_step / (int32_t)sizeof(*to);                               \
                                                                                                \
-        for (int32_t left = block->rows; left > 0; left--, from += in, to++) {                 \
+        for (int32_t left = block->rows; left > 0; left--, from = &from[in], to++) {                 \
             column_##bits(to, from, block->columns, out);                                      \
         }                                                                                      \
     }
@@ -154,7 +154,9 @@ static inline struct masks in_registers(void)
 {
     struct masks masks = {0x00ff00ffu, 0x0000ffffu};
 
+#ifndef ETHOSGEN_PLAIN_C
     __asm volatile("" : "+r"(masks.even), "+r"(masks.low));
+#endif
     return masks;
 }
 

@@ -153,4 +153,4 @@ def test_buffers_are_whole_lines_where_the_board_has_a_data_cache() -> None:
     assert "#define PLUS_ONE_BUFFER_ALIGNMENT 32\n" in header
     assert "#define PLUS_ONE_INPUT_BUFFER_BYTES 1504\n" in header, "47 lines, for 1500 bytes"
     assert "#define PLUS_ONE_ARENA_ALIGNMENT 32\n" in header
-    assert "% PLUS_ONE_BUFFER_ALIGNMENT != 0" in files["model/plus_one.c"].decode()
+    assert "% (uintptr_t)PLUS_ONE_BUFFER_ALIGNMENT != 0u" in files["model/plus_one.c"].decode()

@@ -145,11 +145,11 @@ def _ports() -> tuple[Port, Port]:
 def test_region_configuration_follows_the_boards_ports() -> None:
     """READ_ONLY lies in DDR, behind port 1 (value 3); the arena in SRAM, behind port 0."""
     source = text(render(make_program(), BOARD), "model/plus_one.c")
-    assert ".qconfig = 2," in source
-    assert f".regioncfg = 0x{3 | 0 << 2 | 1 << 4:04x}," in source
+    assert ".qconfig = 2u," in source
+    assert f".regioncfg = 0x{3 | 0 << 2 | 1 << 4:04x}u," in source
     only_sram = render(make_program(), BOARD, memory_mode="sram_only").files["model/plus_one.c"]
-    assert ".qconfig = 0," in only_sram.decode()
-    assert f".regioncfg = 0x{1 | 0 << 2 | 1 << 4:04x}," in only_sram.decode()
+    assert ".qconfig = 0u," in only_sram.decode()
+    assert f".regioncfg = 0x{1 | 0 << 2 | 1 << 4:04x}u," in only_sram.decode()
 
 
 def test_every_way_has_its_linker_script() -> None:

@@ -206,11 +206,11 @@ def _no_npu(stream: int, _bases: Sequence[int]) -> int:
 
 def _hook(program: Program) -> str:
     name = program.name
-    parameters = ", ".join(f"void *b{i}" for i in range(8))
+    parameters = ", ".join(f"const void *b{i}" for i in range(8))
     values = ", ".join(f"b{i}" for i in range(8))
     return (
-        "#include <stdint.h>\nint32_t (*npu_hook)(int32_t, void **);\n"
+        "#include <stdint.h>\nint32_t (*npu_hook)(int32_t, const void **);\n"
         f"int32_t {name}_npu_invoke(int32_t stream, {parameters});\n"
         f"int32_t {name}_npu_invoke(int32_t stream, {parameters})\n"
-        f"{{ void *bases[] = {{{values}}}; return npu_hook(stream, bases); }}\n"
+        f"{{ const void *bases[] = {{{values}}}; return npu_hook(stream, bases); }}\n"
     )

@@ -100,8 +100,8 @@ _TERMS = (
 
 def _sources(name: str, is_caller: bool) -> dict[str, str]:
     more = ", const int8_t *input, int8_t *output" if is_caller else ""
-    bases = ", ".join(f"void *base{i}" for i in range(8))
-    own = "(void *)input, output" if is_caller else "arena, NULL"
+    bases = ", ".join(f"const void *base{i}" for i in range(8))
+    own = "input, output" if is_caller else "arena, NULL"
     header = (
         f"{_TERMS}#include <stddef.h>\n#include <stdint.h>\n"
         f"int32_t {name}_entry(int8_t *arena, const int8_t *read_only{more});\n"
@@ -112,7 +112,7 @@ def _sources(name: str, is_caller: bool) -> dict[str, str]:
         f"extern const int16_t {name}_table[];\n"
         f"int32_t {name}_entry(int8_t *arena, const int8_t *read_only{more})\n{{\n"
         f"    if ({name}_table[0] == 0) return -1;\n"
-        f"    return {name}_npu_invoke(0, (void *)read_only, arena, {own},\n"
+        f"    return {name}_npu_invoke(0, read_only, arena, {own},\n"
         "                             NULL, NULL, NULL, NULL);\n"
         "}\n"
     )

@@ -33,6 +33,7 @@ from ethosgen.project.manifest import (
     folder_of,
     make_manifest,
 )
+from ethosgen.project.misra import RECORD, deviations
 from ethosgen.project.network import is_own, network_facts
 from ethosgen.project.review import REVIEW, review_facts
 from ethosgen.project.templating import make_environment
@@ -94,6 +95,7 @@ def render(
     facts |= platform_files(platform).facts(board, driver_facts, wrapped)
     more = {**driver.on(platform), **device_files(platform, devices)}
     library = _render_library(environment, layout, more, programs, facts) | _copies(wrapped)
+    library[f"{LIBRARY}/{RECORD}"] = deviations(library, [program.name for program in programs])
     library, facts["digest"] = imprint(library, programs, facts, driver, wrapped, app)
     library[REVIEW] = _render(environment, REVIEW, facts | review_facts(programs, library))
     library[MANIFEST] = make_manifest(

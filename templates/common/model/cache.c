@@ -4,16 +4,16 @@
 /* Caches, in the System Control Space. A core without a data cache reads CCR_DC as 0. */
 #define CCR (*(volatile uint32_t *)0xE000ED14u)
 #define DCCIMVAC (*(volatile uint32_t *)0xE000EF70u)
-enum { CCR_DC = 1u << 16 };
+enum { CCR_DC = 0x10000u };
 #define CACHE_LINE_BYTES 32u
 #ifndef ETHOSGEN_NPU_FLUSH_LINE /* a test on QEMU, which has no cache, replaces it with a model */
 #define ETHOSGEN_NPU_FLUSH_LINE(addr) (DCCIMVAC = (addr))
-#define ETHOSGEN_NPU_HAS_CACHE() ((CCR & CCR_DC) != 0)
+#define ETHOSGEN_NPU_HAS_CACHE() ((CCR & CCR_DC) != 0u)
 #endif
 {% endmacro %}
 {# Clean and invalidate the lines from `start` up to the variable `end`. #}
 {% macro flush_lines(start) %}
-for (uintptr_t line = {{ start }} & ~(uintptr_t)(CACHE_LINE_BYTES - 1u); line < end;
+for (uintptr_t line = {{ start }} & ~((uintptr_t)CACHE_LINE_BYTES - 1u); line < end;
      line += CACHE_LINE_BYTES) {
     ETHOSGEN_NPU_FLUSH_LINE((uint32_t)line);
 }

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <string.h>
 
-static_assert(sizeof(struct ethosgen_weights_header) == 96, "the header is as in the file");
-static_assert(sizeof(struct ethosgen_weights_region) == 8, "a region is as in the file");
+static_assert(sizeof(struct ethosgen_weights_header) == 96u, "the header is as in the file");
+static_assert(sizeof(struct ethosgen_weights_region) == 8u, "a region is as in the file");
 
 /* The bytes with magic and format: all formats have them. */
 #define START_BYTES offsetof(struct ethosgen_weights_header, header_crc)
@@ -30,10 +30,10 @@ __attribute__((weak)) uint32_t ethosgen_weights_crc(uint32_t crc, const uint8_t 
     };
 
     crc = ~crc;
-    while (bytes-- != 0) {
+    while (bytes-- != 0u) {
         crc ^= *data++;
-        crc = crc >> 4 ^ table[crc & 15u];
-        crc = crc >> 4 ^ table[crc & 15u];
+        crc = (crc >> 4) ^ table[crc & 15u];
+        crc = (crc >> 4) ^ table[crc & 15u];
     }
     return ~crc;
 }
@@ -43,7 +43,7 @@ static uint32_t crc_of_header(const struct ethosgen_weights_header *header)
     const uint8_t *data = (const uint8_t *)header;
     uint32_t start = ethosgen_weights_crc(0, data, START_BYTES);
 
-    return ethosgen_weights_crc(start, data + BEHIND_CRC, sizeof *header - BEHIND_CRC);
+    return ethosgen_weights_crc(start, &data[BEHIND_CRC], (uint32_t)sizeof *header - (uint32_t)BEHIND_CRC);
 }
 
 /* Return whether all regions are aligned, and in the file behind their table. */
@@ -57,7 +57,7 @@ static int has_regions(const struct ethosgen_weights_header *header, uint32_t al
     for (uint32_t i = 0; i < header->regions; i++) {
         const struct ethosgen_weights_region *region = ethosgen_weights_region(header, i);
 
-        if (region->offset % alignment != 0 || region->offset > bytes ||
+        if (region->offset % alignment != 0u || region->offset > bytes ||
             region->bytes > bytes - region->offset) {
             return 0;
         }
@@ -73,10 +73,10 @@ ethosgen_status ethosgen_weights_check(const void *file, uint32_t bytes,
     if (file == NULL) {
         return ETHOSGEN_NO_WEIGHTS;
     }
-    if ((uintptr_t)file % code->alignment != 0) {
+    if ((uintptr_t)file % code->alignment != 0u) {
         return ETHOSGEN_WEIGHTS_MISALIGNED;
     }
-    if (bytes < START_BYTES) {
+    if (bytes < (uint32_t)START_BYTES) {
         return ETHOSGEN_WEIGHTS_TRUNCATED;
     }
     if (memcmp(header->magic, magic, sizeof magic) != 0) {

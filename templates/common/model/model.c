@@ -46,12 +46,12 @@ static_assert({{ fast_bytes }} <= ETHOSGEN_FAST_BYTES, "the fast scratch is larg
 static_assert({{ NAME }}_ARENA_ALIGNMENT % ETHOSGEN_NPU_ALIGNMENT == 0, "the NPU reads the arena");
 {% endif %}
 {% for port in inputs + outputs if port.offset is not none %}
-static_assert({{ port.MACRO }}_OFFSET + {{ port.MACRO }}_BYTES <= {{ NAME }}_ARENA_BYTES,
+static_assert({{ port.MACRO }}_OFFSET <= {{ NAME }}_ARENA_BYTES - {{ port.MACRO }}_BYTES,
               "{{ port.c_name }} is in the arena");
-static_assert({{ port.MACRO }}_OFFSET % sizeof({{ port.ctype }}) == 0, "{{ port.c_name }} is aligned");
+static_assert({{ port.MACRO }}_OFFSET % (int32_t)sizeof({{ port.ctype }}) == 0, "{{ port.c_name }} is aligned");
 {% endfor %}
 {% for port in inputs + outputs %}
-static_assert({{ port.MACRO }}_BYTES == {{ port.MACRO }}_ELEMENTS * sizeof({{ port.ctype }}), "size of {{ port.c_name }}");
+static_assert({{ port.MACRO }}_BYTES == {{ port.MACRO }}_ELEMENTS * (int32_t)sizeof({{ port.ctype }}), "size of {{ port.c_name }}");
 {% endfor %}
 
 {% if state_bytes %}
@@ -146,14 +146,14 @@ static int8_t {{ name }}_kept[{{ kept_bytes }}];
 static void put_state_back(void)
 {
 {% for variable in variables if variable.memory == "arena" %}
-    memcpy(&{{ arena }}[{{ variable.offset }}], &{{ variable.place }}[{{ variable.place_offset }}], {{ variable.bytes }});
+    (void)memcpy(&{{ arena }}[{{ variable.offset }}], &{{ variable.place }}[{{ variable.place_offset }}], {{ variable.bytes }});
 {% endfor %}
 }
 
 static void keep_state(void)
 {
 {% for variable in variables if variable.memory == "arena" %}
-    memcpy(&{{ variable.place }}[{{ variable.place_offset }}], &{{ arena }}[{{ variable.offset }}], {{ variable.bytes }});
+    (void)memcpy(&{{ variable.place }}[{{ variable.place_offset }}], &{{ arena }}[{{ variable.offset }}], {{ variable.bytes }});
 {% endfor %}
 }
 
@@ -165,7 +165,7 @@ void {{ name }}_reset(void)
     {{ name }}_lock();
 {% endif %}
 {% for variable in variables %}
-    memset(&{{ variable.place }}[{{ variable.place_offset }}], {{ variable.initial_byte }}, {{ variable.bytes }}); /* {{ variable.comment }} */
+    (void)memset(&{{ variable.place }}[{{ variable.place_offset }}], {{ variable.initial_byte }}, {{ variable.bytes }}); /* {{ variable.comment }} */
 {% endfor %}
 {% if lock %}
     {{ name }}_unlock();
@@ -183,9 +183,9 @@ static bool is_done; /* the last row has also ended the inference */
 {% endif %}
 static void begin(void)
 {
-    memset({{ name }}_progress, 0, sizeof {{ name }}_progress);
+    (void)memset({{ name }}_progress, 0, sizeof {{ name }}_progress);
 {% if feed %}
-    rows_given = 0;
+    rows_given = 0u;
     is_done = false;
 {% endif %}
 }
@@ -224,16 +224,16 @@ static ethosgen_status take(const {{ inputs[0].ctype }} *given, uint32_t first, 
 {
     const uint32_t read = {{ feed.read }}; /* rows below are not read */
 
-    if (first != 0 && first != rows_given) {
+    if (first != 0u && first != rows_given) {
         return ETHOSGEN_WRONG_ROW;
     }
     if (first > {{ inputs[0].MACRO }}_ROWS || count > {{ inputs[0].MACRO }}_ROWS - first) {
         return ETHOSGEN_TOO_MANY_ROWS;
     }
-    if (given == NULL && count != 0) {
+    if (given == NULL && count != 0u) {
         return ETHOSGEN_BAD_BUFFER;
     }
-    if (first == 0) {
+    if (first == 0u) {
         begin();
     }
     if (first < read) {
@@ -318,9 +318,9 @@ ethosgen_status {{ name }}_init(const void *weights, uint32_t bytes)
 {% endif %}
     (void)*(const volatile char *)identity; /* so that every linker keeps it */
     ethosgen_status status = {{ name }}_check_weights(weights, bytes);
-    {{ name }}_weights_file = status == ETHOSGEN_OK ? weights : NULL;
-    weights_sum = status == ETHOSGEN_OK ? ethosgen_weights_sum(weights) : 0u;
-    readiness = status == ETHOSGEN_OK ? {{ "ETHOSGEN_NOT_INITIALIZED" if streams else "ETHOSGEN_OK" }} : ETHOSGEN_NO_WEIGHTS;
+    {{ name }}_weights_file = (status == ETHOSGEN_OK) ? weights : NULL;
+    weights_sum = (status == ETHOSGEN_OK) ? ethosgen_weights_sum(weights) : 0u;
+    readiness = (status == ETHOSGEN_OK) ? {{ "ETHOSGEN_NOT_INITIALIZED" if streams else "ETHOSGEN_OK" }} : ETHOSGEN_NO_WEIGHTS;
 {% if lock %}
     {{ name }}_unlock();
 {% endif %}
@@ -354,7 +354,7 @@ ethosgen_status {{ name }}_run(void)
 {% else %}
 static inline bool is_unusable(const void *buffer)
 {
-    return buffer == NULL || (uintptr_t)buffer % {{ alignment_macro }} != 0;
+    return buffer == NULL || (uintptr_t)buffer % (uintptr_t){{ alignment_macro }} != 0u;
 }
 
 ethosgen_status {{ name }}_run(

@@ -9,10 +9,10 @@ enum {
     SYST_CSR_ENABLE = 1u << 0,
     SYST_CSR_TICKINT = 1u << 1,
     SYST_CSR_CLKSOURCE = 1u << 2,
-    SYST_CSR_COUNTFLAG = 1u << 16 /* the count has reached 0 since the last read of SYST_CSR */
+    SYST_CSR_COUNTFLAG = 0x10000u /* the count has reached 0 since the last read of SYST_CSR */
 };
 #define SYST_RVR_MAX 0xFFFFFFu
-#define ICSR_PENDSTCLR (1u << 25)
+#define ICSR_PENDSTCLR 0x02000000u
 
 /* SysTick's clock. If the processor runs at another clock, define the macro on the command line. */
 #ifndef ETHOSGEN_{{ unit }}_CLOCK_HZ
@@ -32,12 +32,12 @@ static uint32_t start_systick(void)
 {
     uint32_t control = SYST_CSR;
 
-    if ((control & SYST_CSR_COUNTFLAG) != 0) {
+    if ((control & SYST_CSR_COUNTFLAG) != 0u) {
         has_gone_round = true;
     }
-    if ((control & SYST_CSR_ENABLE) == 0) {
+    if ((control & SYST_CSR_ENABLE) == 0u) {
         SYST_RVR = SYST_RVR_MAX;
-        SYST_CVR = 0;
+        SYST_CVR = 0u;
         SYST_CSR = SYST_CSR_ENABLE | SYST_CSR_CLKSOURCE;
     }
     return control;
@@ -49,7 +49,7 @@ static uint32_t start_systick(void)
 uint32_t control = start_systick();
 SYST_CSR = start_systick() | SYST_CSR_TICKINT;
 __asm volatile("dsb\n\twfi" ::: "memory");
-if ((control & SYST_CSR_TICKINT) == 0) {
+if ((control & SYST_CSR_TICKINT) == 0u) {
     SYST_CSR = control;
     ICSR = ICSR_PENDSTCLR;
     __asm volatile("dsb" ::: "memory");
@@ -65,9 +65,9 @@ WEAK uint32_t ethosgen_{{ unit|lower }}_clock(uint32_t *per_ms)
     uint32_t left;
     do {
         left = SYST_CVR;
-    } while ((start_systick() & SYST_CSR_COUNTFLAG) != 0); /* it wrapped just now */
+    } while ((start_systick() & SYST_CSR_COUNTFLAG) != 0u); /* it wrapped just now */
     uint32_t period = SYST_RVR + 1u;
-    uint32_t now = left == 0 ? 0 : period - left;
+    uint32_t now = (left == 0u) ? 0u : (period - left);
     ticks += now - last;
     if (has_gone_round || now < last) {
         ticks += period;

@@ -78,16 +78,16 @@ static inline bool ethosgen_npu_take(void)
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
     uint32_t exception;
     __asm volatile("mrs %0, ipsr" : "=r"(exception));
-    if (exception != 0) {
+    if (exception != 0u) {
         return false;
     }
 #endif
 #ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_1
-    return __atomic_exchange_n(&ethosgen_npu_is_taken, 1, __ATOMIC_ACQUIRE) == 0;
+    return __atomic_exchange_n(&ethosgen_npu_is_taken, 1, __ATOMIC_ACQUIRE) == 0u;
 #else /* Armv6-M has no exclusive accesses */
     uint32_t state;
     __asm volatile("mrs %0, primask\n\tcpsid i" : "=r"(state)::"memory");
-    bool is_free = ethosgen_npu_is_taken == 0;
+    bool is_free = ethosgen_npu_is_taken == 0u;
     ethosgen_npu_is_taken = 1;
     __asm volatile("msr primask, %0" ::"r"(state) : "memory");
     return is_free;

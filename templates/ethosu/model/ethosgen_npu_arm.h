@@ -17,7 +17,7 @@ static const struct ethosgen_npu_stream *current;
 unsigned int ethosu_config_select(uint64_t address, int index)
 {
     (void)address;
-    return index < 0 ? current->qconfig : current->regioncfg >> (2 * index) & 3u;
+    return index < 0 ? current->qconfig : (current->regioncfg >> (2u * (uint32_t)index)) & 3u;
 }
 
 void ethosu_inference_begin(struct ethosu_driver *drv, void *user_arg)
@@ -33,7 +33,7 @@ static inline ethosgen_status end_run(int result)
 {
     ethosgen_status status = verdict();
 
-    return status == ETHOSGEN_OK && result != 0 ? ETHOSGEN_NPU_DRIVER : status;
+    return (status == ETHOSGEN_OK && result != 0) ? ETHOSGEN_NPU_DRIVER : status;
 }
 
 #endif /* ETHOSGEN_NPU_ARM_H */

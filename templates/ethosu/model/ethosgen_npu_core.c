@@ -30,7 +30,7 @@ static struct semaphore semaphores[SEMAPHORES];
 
 void *ethosu_semaphore_create(void)
 {
-    for (uint32_t i = 0; i < SEMAPHORES; i++) {
+    for (uint32_t i = 0; i < (uint32_t)SEMAPHORES; i++) {
         if (!semaphores[i].is_used) {
             semaphores[i] = (struct semaphore){.is_used = true};
             return &semaphores[i];
@@ -53,7 +53,7 @@ int ethosu_semaphore_take(void *semaphore, uint64_t timeout)
     if (semaphore == driver.semaphore) {
         return await_end() ? 0 : -1;
     }
-    if (taken->count == 0) {
+    if (taken->count == 0u) {
         return -1; /* no other thread exists that could give it */
     }
     taken->count--;
@@ -90,10 +90,10 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
     uint64_t wide[ETHOSGEN_NPU_BASES];
     size_t bytes[ETHOSGEN_NPU_BASES];
 
-    if (npu.base_addr == 0) {
+    if (npu.base_addr == 0u) {
         return ETHOSGEN_NOT_INITIALIZED;
     }
-    for (uint32_t i = 0; i < ETHOSGEN_NPU_BASES; i++) {
+    for (uint32_t i = 0; i < (uint32_t)ETHOSGEN_NPU_BASES; i++) {
         wide[i] = base[i];
         bytes[i] = stream->base_bytes[i];
     }

@@ -44,25 +44,25 @@ enum {
 
 /* Outstanding bursts, each field minus 1, of at most 64, 128 or 256 bytes (0, 1, 2): the defaults of
  * Arm's driver, and longer bursts where Vela assumes them. */
-#define AXI_LIMIT(beats, reads, writes) (((reads)-1u) | ((writes)-1u) << 8 | (beats) << 16)
+#define AXI_LIMIT(beats, reads, writes) (((reads)-1u) | (((writes)-1u) << 8) | ((beats) << 16))
 #define AXI_SRAM_LIMIT AXI_LIMIT({{ axi_beats[0] }}u, 12u, 16u)
 #define AXI_EXT_LIMIT AXI_LIMIT({{ axi_beats[1] }}u, 64u, 32u)
 {% else %}
 /* Outstanding bursts, each field minus 1: the defaults of Arm's driver. */
-#define AXI_LIMIT(reads, writes) (((reads)-1u) << 16 | ((writes)-1u) << 24)
+#define AXI_LIMIT(reads, writes) ((((reads)-1u) << 16) | (((writes)-1u) << 24))
 #define AXI_LIMIT_U55 AXI_LIMIT(32u, 16u)
 #define AXI_LIMIT_U65 AXI_LIMIT(64u, 32u)
 #define AXI_LIMITS 4u
 /* The longest bursts, 64, 128 or 256 bytes (0, 1, 2), at port 0 (the first two limits) and at port 1:
  * the lengths that Vela assumes for the memories of this memory mode, at least 64. */
-#define AXI_MAX_BEATS(i) ((i) < AXI_LIMITS / 2 ? {{ axi_beats[0] }}u : {{ axi_beats[1] }}u)
+#define AXI_MAX_BEATS(i) (((i) < (AXI_LIMITS / 2u)) ? {{ axi_beats[0] }}u : {{ axi_beats[1] }}u)
 {% endif %}
 
 {% if product == "u85" %}
 static void set_axi(void)
 {
     for (uint32_t i = 0; i < MEM_ATTRS; i++) {
-        put(MEM_ATTR0 + 4 * i, i < MEM_ATTRS / 2 ? MEM_ATTR_SRAM : MEM_ATTR_EXT);
+        put(MEM_ATTR0 + (4u * i), (i < (MEM_ATTRS / 2u)) ? MEM_ATTR_SRAM : MEM_ATTR_EXT);
     }
     put(AXI_SRAM, AXI_SRAM_LIMIT);
     put(AXI_EXT, AXI_EXT_LIMIT);
@@ -76,7 +76,7 @@ static void start(const struct ethosgen_npu_stream *stream, const uintptr_t base
 {% else %}
 static inline bool is_u65(void)
 {
-    return get(CONFIG) >> CONFIG_PRODUCT_SHIFT == CONFIG_PRODUCT_U65;
+    return (get(CONFIG) >> CONFIG_PRODUCT_SHIFT) == CONFIG_PRODUCT_U65;
 }
 
 /* On U65 addresses have 40 bits. Their high words are 0 here, as after reset. */
@@ -85,11 +85,11 @@ static void start(const struct ethosgen_npu_stream *stream, const uintptr_t base
     uint32_t axi_limit = is_u65() ? AXI_LIMIT_U65 : AXI_LIMIT_U55;
 
     for (uint32_t i = 0; i < AXI_LIMITS; i++) {
-        put(AXI_LIMIT0 + 4 * i, axi_limit | AXI_MAX_BEATS(i));
+        put(AXI_LIMIT0 + (4u * i), axi_limit | AXI_MAX_BEATS(i));
     }
 {% endif %}
-    for (uint32_t i = 0; i < ETHOSGEN_NPU_BASES; i++) {
-        put(BASEP0 + 8 * i, (uint32_t)base[i]);
+    for (uint32_t i = 0; i < (uint32_t)ETHOSGEN_NPU_BASES; i++) {
+        put(BASEP0 + (8u * i), (uint32_t)base[i]);
     }
     put(QBASE, (uint32_t)(uintptr_t)&stream->words[HEADER_WORDS]);
     put(QSIZE, npu.qsize);
@@ -113,7 +113,7 @@ ethosgen_status ethosgen_npu_init(uintptr_t base_addr, bool secure, bool privile
 ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
                                  const uintptr_t base[ETHOSGEN_NPU_BASES])
 {
-    if (npu.base_addr == 0) {
+    if (npu.base_addr == 0u) {
         return ETHOSGEN_NOT_INITIALIZED;
     }
     ethosgen_npu_clean_cache(base, stream->base_bytes);

@@ -71,7 +71,7 @@ static NOINLINE void flush(const uintptr_t base[ETHOSGEN_NPU_BASES],
                            const uint32_t bytes[ETHOSGEN_NPU_BASES])
 {
     __asm volatile("dsb" ::: "memory");
-    for (uint32_t i = 0; i < ETHOSGEN_NPU_BASES; i++) {
+    for (uint32_t i = 0; i < (uint32_t)ETHOSGEN_NPU_BASES; i++) {
         if (base[i] >= (uintptr_t)__ethosgen_weights_start &&
             base[i] < (uintptr_t)__ethosgen_weights_end) {
             continue;

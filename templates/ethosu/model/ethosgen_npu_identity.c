@@ -11,12 +11,12 @@
 enum {
     CONFIG_MACS_PER_CC = 0xFu << 0,
     CONFIG_CMD_STREAM_VERSION = 0xFu << 4,
-    CONFIG_AXI_PORTS = 7u << 8, /* on Ethos-U85: command streams depend on the number of AXI ports */
-    CONFIG_CUSTOM_DMA = 1u << 27
+    CONFIG_AXI_PORTS = 0x700u, /* on Ethos-U85: command streams depend on the number of AXI ports */
+    CONFIG_CUSTOM_DMA = 0x08000000u
 };
 #define CONFIG_PRODUCT(config) ((config) >> 28)
 #define CONFIG_PRODUCT_U85 2u
-#define ID_ARCH_MINOR(id) ((id) >> 20 & 0xFFu)
+#define ID_ARCH_MINOR(id) (((id) >> 20) & 0xFFu)
 #define ID_ARCH_MAJOR(id) ((id) >> 28)
 
 ethosgen_status ethosgen_npu_compare(uint32_t have_config, uint32_t have_id, uint32_t config,
@@ -27,14 +27,14 @@ ethosgen_status ethosgen_npu_compare(uint32_t have_config, uint32_t have_id, uin
                         ? CONFIG_MACS_PER_CC | CONFIG_AXI_PORTS
                         : CONFIG_MACS_PER_CC;
 
-    if (CONFIG_PRODUCT(differs) != 0) {
+    if (CONFIG_PRODUCT(differs) != 0u) {
         return ETHOSGEN_NPU_OTHER_PRODUCT;
     }
-    if ((differs & size) != 0) {
+    if ((differs & size) != 0u) {
         return ETHOSGEN_NPU_OTHER_MACS;
     }
-    if ((differs & CONFIG_CMD_STREAM_VERSION) != 0 ||
-        (config & ~have_config & CONFIG_CUSTOM_DMA) != 0 ||
+    if ((differs & CONFIG_CMD_STREAM_VERSION) != 0u ||
+        (config & ~have_config & CONFIG_CUSTOM_DMA) != 0u ||
         ID_ARCH_MAJOR(have_id) != ID_ARCH_MAJOR(id) || ID_ARCH_MINOR(have_id) < ID_ARCH_MINOR(id)) {
         return ETHOSGEN_NPU_OTHER_VERSION;
     }

@@ -26,7 +26,7 @@ enum {
 
 enum { PMCR_CNT_EN = 1u << 0, PMCR_EVENT_CNT_RST = 1u << 1, PMCR_CYCLE_CNT_RST = 1u << 2 };
 
-#define CYCLE_COUNTER (1u << 31)
+#define CYCLE_COUNTER 0x80000000u
 #define EVENT_COUNTERS ((1u << ETHOSGEN_NPU_EVENTS) - 1u)
 
 static volatile uint32_t *at(uintptr_t base_addr, uint32_t offset)
@@ -37,16 +37,16 @@ static volatile uint32_t *at(uintptr_t base_addr, uint32_t offset)
 void ethosgen_npu_pmu_start(uintptr_t base_addr, const uint16_t event[ETHOSGEN_NPU_EVENTS])
 {
     *at(base_addr, PMCR) = PMCR_CNT_EN | PMCR_EVENT_CNT_RST | PMCR_CYCLE_CNT_RST;
-    for (uint32_t i = 0; i < ETHOSGEN_NPU_EVENTS; i++) {
-        *at(base_addr, PMEVTYPER0 + 4 * i) = event[i];
+    for (uint32_t i = 0; i < (uint32_t)ETHOSGEN_NPU_EVENTS; i++) {
+        *at(base_addr, PMEVTYPER0 + (4u * i)) = event[i];
     }
     *at(base_addr, PMCNTENSET) = CYCLE_COUNTER | EVENT_COUNTERS;
 }
 
 void ethosgen_npu_pmu_add(uintptr_t base_addr, struct ethosgen_npu_pmu *sum)
 {
-    sum->cycles += *at(base_addr, PMCCNTR_LO) | (uint64_t)*at(base_addr, PMCCNTR_HI) << 32;
-    for (uint32_t i = 0; i < ETHOSGEN_NPU_EVENTS; i++) {
-        sum->count[i] += *at(base_addr, PMEVCNTR0 + 4 * i);
+    sum->cycles += *at(base_addr, PMCCNTR_LO) | ((uint64_t)*at(base_addr, PMCCNTR_HI) << 32);
+    for (uint32_t i = 0; i < (uint32_t)ETHOSGEN_NPU_EVENTS; i++) {
+        sum->count[i] += *at(base_addr, PMEVCNTR0 + (4u * i));
     }
 }

@@ -32,8 +32,8 @@ enum {
     STATUS_CMD_PARSE_ERROR = 1u << 4,
     STATUS_CMD_END_REACHED = 1u << 5,
     STATUS_WD_FAULT = 1u << 7, /* not on Ethos-U85 */
-    STATUS_ECC_FAULT = 1u << 8,
-    STATUS_BRANCH_FAULT = 1u << 9 /* Ethos-U85; part of another field on the others */
+    STATUS_ECC_FAULT = 0x100u,
+    STATUS_BRANCH_FAULT = 0x200u /* Ethos-U85; part of another field on the others */
 };
 #ifdef ETHOSGEN_NPU_U85
 #define STATUS_PARSE_FAULTS (STATUS_CMD_PARSE_ERROR | STATUS_BRANCH_FAULT)
@@ -134,7 +134,7 @@ static bool is_up(struct timer *timer, uint32_t limit_ms)
     uint32_t ticks = ethosgen_npu_clock(&per_ms) - timer->since;
 
     timer->ms += ticks / per_ms;
-    timer->since += ticks - ticks % per_ms;
+    timer->since += ticks - (ticks % per_ms);
     return timer->ms >= limit_ms;
 }
 
@@ -146,18 +146,18 @@ static ethosgen_status reset(void)
     struct timer timer = start_timer();
     bool is_late = false;
     uint32_t status;
-    while (((status = get(STATUS)) & STATUS_OF_A_RUN) != 0 && !is_late) {
+    while (((status = get(STATUS)) & STATUS_OF_A_RUN) != 0u && !is_late) {
         is_late = is_up(&timer, ETHOSGEN_NPU_RESET_MS);
     }
     ethosgen_npu_reset_end();
-    if ((status & STATUS_RESET_STATUS) != 0) {
+    if ((status & STATUS_RESET_STATUS) != 0u) {
         return ETHOSGEN_NPU_NO_RESET;
     }
     /* The NPU accepts the level only if this access has the right to set it. */
     if (get(PROT) != npu.level) {
         return ETHOSGEN_NPU_NO_ACCESS;
     }
-    return (status & STATUS_OF_A_RUN) == 0 ? ETHOSGEN_OK : ETHOSGEN_NPU_NO_RESET;
+    return (status & STATUS_OF_A_RUN) == 0u ? ETHOSGEN_OK : ETHOSGEN_NPU_NO_RESET;
 }
 
 /* Take control of the NPU at an address, with no run in progress. */
@@ -165,7 +165,7 @@ static inline void take_over(uintptr_t base_addr, bool secure, bool privileged)
 {
     npu.is_running = false;
     npu.is_finished = false;
-    npu.level = (secure ? 0 : PROT_CSL_NON_SECURE) | (privileged ? PROT_CPL_PRIVILEGED : 0);
+    npu.level = (secure ? 0u : (uint32_t)PROT_CSL_NON_SECURE) | (privileged ? (uint32_t)PROT_CPL_PRIVILEGED : 0u);
     npu.base_addr = base_addr;
 }
 
@@ -183,7 +183,7 @@ static inline ethosgen_status reset_first(uintptr_t base_addr, bool secure, bool
 /* Prepare a new run; it is idle until begin_run(). */
 static inline void prepare_run(const struct ethosgen_npu_stream *stream)
 {
-    npu.qsize = stream->bytes - HEADER_WORDS * (uint32_t)sizeof(uint32_t);
+    npu.qsize = stream->bytes - (HEADER_WORDS * (uint32_t)sizeof(uint32_t));
     npu.was_started = false;
     npu.is_finished = false;
 }
@@ -205,14 +205,14 @@ static bool finish_if_ended(void)
 {
     uint32_t status = get(STATUS);
 
-    if ((status & STATUS_IRQ_RAISED) == 0) {
+    if ((status & STATUS_IRQ_RAISED) == 0u) {
         return false; /* not started or still running: the interrupt belongs to another run */
     }
-    if ((status & STATUS_STATE_RUNNING) != 0) {
+    if ((status & STATUS_STATE_RUNNING) != 0u) {
         /* NPU_OP_IRQ in the middle of this run, which may be about to end. */
         put(CMD, CMD_CLEAR_IRQ);
         status = get(STATUS);
-        if ((status & STATUS_STATE_RUNNING) != 0) {
+        if ((status & STATUS_STATE_RUNNING) != 0u) {
             return false;
         }
     }
@@ -228,15 +228,17 @@ static bool finish_if_ended(void)
 /* Handle the NPU's interrupt, in either driver. */
 static inline void take_interrupt(void)
 {
-    if (npu.base_addr == 0) {
+    if (npu.base_addr == 0u) {
         return; /* there are no registers to read */
     }
     if (!npu.is_running) {
-        if ((get(STATUS) & STATUS_IRQ_RAISED) != 0) {
+        if ((get(STATUS) & STATUS_IRQ_RAISED) != 0u) {
             put(CMD, CMD_REST);
         }
     } else if (finish_if_ended()) {
         ethosgen_npu_wait_end();
+    } else {
+        /* the run goes on */
     }
 }
 
@@ -271,16 +273,16 @@ static inline ethosgen_status verdict(void)
         npu.last.qread == npu.qsize) {
         return ETHOSGEN_OK;
     }
-    if ((status & STATUS_BUS_STATUS) != 0) {
+    if ((status & STATUS_BUS_STATUS) != 0u) {
         return ETHOSGEN_NPU_BUS_FAULT;
     }
-    if ((status & STATUS_PARSE_FAULTS) != 0) {
+    if ((status & STATUS_PARSE_FAULTS) != 0u) {
         return ETHOSGEN_NPU_PARSE_FAULT;
     }
-    if ((status & STATUS_WEIGHT_FAULTS) != 0) {
+    if ((status & STATUS_WEIGHT_FAULTS) != 0u) {
         return ETHOSGEN_NPU_WEIGHT_FAULT;
     }
-    return (status & STATUS_ECC_FAULT) != 0 ? ETHOSGEN_NPU_ECC_FAULT : ETHOSGEN_NPU_STOPPED;
+    return (status & STATUS_ECC_FAULT) != 0u ? ETHOSGEN_NPU_ECC_FAULT : ETHOSGEN_NPU_STOPPED;
 }
 
 volatile uint8_t ethosgen_npu_is_taken;
@@ -289,7 +291,7 @@ volatile uint8_t ethosgen_npu_is_taken;
  * each difference has its status. */
 ethosgen_status ethosgen_npu_check(uint32_t config, uint32_t id)
 {
-    if (npu.base_addr == 0) {
+    if (npu.base_addr == 0u) {
         return ETHOSGEN_NOT_INITIALIZED;
     }
     return ethosgen_npu_compare(get(CONFIG), get(ID), config, id);

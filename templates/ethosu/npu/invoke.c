@@ -4,14 +4,14 @@ static const struct ethosgen_npu_stream streams[] = {
         /* {{ stream.name }}: {{ stream.comment }} */
 {% if not apart %}
         .words = {{ stream.symbol }},
-        .bytes = {{ stream.bytes }},
+        .bytes = {{ stream.bytes }}u,
 {% endif %}
-        .qconfig = {{ stream.qconfig }},
-        .regioncfg = 0x{{ "%04x"|format(stream.regioncfg) }},
+        .qconfig = {{ stream.qconfig }}u,
+        .regioncfg = 0x{{ "%04x"|format(stream.regioncfg) }}u,
 {% if apart %}
-        .base_bytes = { {%- for bytes in stream.base_bytes %}{{ 0 if loop.index0 == stream.weights_base else bytes }}{{ ", " if not loop.last }}{% endfor -%} },
+        .base_bytes = { {%- for bytes in stream.base_bytes %}{{ 0 if loop.index0 == stream.weights_base else bytes }}u{{ ", " if not loop.last }}{% endfor -%} },
 {% else %}
-        .base_bytes = { {{- stream.base_bytes|join(", ") -}} },
+        .base_bytes = { {{- stream.base_bytes|join("u, ") -}} u},
 {% endif %}
     },
 {% endfor %}
@@ -19,12 +19,12 @@ static const struct ethosgen_npu_stream streams[] = {
 
 {% if apart %}
 /* The region of each stream's commands in the file of weights. */
-static const uint16_t command_regions[] = { {%- for stream in streams %}{{ weights_numbers[stream.symbol] }}{{ ", " if not loop.last }}{% endfor -%} };
+static const uint16_t command_regions[] = { {%- for stream in streams %}{{ weights_numbers[stream.symbol] }}u{{ ", " if not loop.last }}{% endfor -%} };
 
 {% endif %}
 /* The graph calls this once for each partition that runs on the NPU. */
-int32_t {{ name }}_npu_invoke(int32_t stream, void *base0, void *base1, void *base2, void *base3,
-    void *base4, void *base5, void *base6, void *base7)
+int32_t {{ name }}_npu_invoke(int32_t stream, const void *base0, const void *base1, const void *base2,
+    const void *base3, const void *base4, const void *base5, const void *base6, const void *base7)
 {
     const uintptr_t base[ETHOSGEN_NPU_BASES] = {
         (uintptr_t)base0, (uintptr_t)base1, (uintptr_t){{ fast if fast_bytes else "base2" }}, (uintptr_t)base3,

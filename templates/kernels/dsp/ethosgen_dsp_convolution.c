@@ -55,6 +55,8 @@ void ethosgen_dsp_gather(int8_t *patch, const int8_t *input, struct ethosgen_dsp
     } else if (is_dense) {
         gather_rows(patch, input, at, window);
         return;
+    } else {
+        /* taps that are apart, one by one */
     }
     for (int32_t row = at.y; row < end_y; row += window->dilation_y) {
         const int8_t *from = input + row * row_bytes;

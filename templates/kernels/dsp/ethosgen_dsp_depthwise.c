@@ -235,7 +235,7 @@ static void run_block(int8_t *output, const int8_t *input, void *room, int32_t c
     planes = &planes[(channel - first) * plane];
     for (; channel < end; channel++) {
         for (int32_t copy = 0; copy < copies; copy++) {
-            if (is_3x3) {
+            if (is_3x3 != 0) {
                 run.row = planes;
                 run.rows = rows;
                 run.row_output = output;

@@ -27,7 +27,9 @@
 #define ETHOSGEN_DSP_NAKED __attribute__((naked, noinline, no_profile_instrument_function))
 #endif
 
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP && defined(__ARM_FEATURE_SIMD32)
+/* With ETHOSGEN_PLAIN_C, kernels have neither assembly nor intrinsics: slower, and the same bits. */
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP && defined(__ARM_FEATURE_SIMD32) \
+    && !defined(ETHOSGEN_PLAIN_C)
 #define ETHOSGEN_DSP 1
 #include <arm_acle.h>
 
@@ -93,7 +95,7 @@ static inline uint32_t ethosgen_dsp_odd(uint32_t word)
 #endif
 #endif
 
-#if ETHOSGEN_DSP || defined(__thumb2__)
+#if (ETHOSGEN_DSP || defined(__thumb2__)) && !defined(ETHOSGEN_PLAIN_C)
 /* Armv7-M saturates without DSP instructions. */
 static inline int32_t ethosgen_dsp_saturate(int32_t value)
 {

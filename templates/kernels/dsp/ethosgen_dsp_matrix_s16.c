@@ -376,6 +376,8 @@ static void multiply_pairs(struct tile *tile, int32_t count, int32_t part, int32
         } else {
             multiply_rows(tile);
         }
+    } else {
+        /* the only channel is not a pair */
     }
 }
 

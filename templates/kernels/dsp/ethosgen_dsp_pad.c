@@ -35,7 +35,7 @@ static inline void fill_words(int8_t *to, uint32_t value, int32_t bytes)
     }
 }
 
-#if ETHOSGEN_DSP || defined(__thumb2__)
+#if (ETHOSGEN_DSP || defined(__thumb2__)) && !defined(ETHOSGEN_PLAIN_C)
 /* Copy or fill in blocks of 8 words, which must have the addresses of words. */
 static void copy(int8_t *to, const int8_t *from, int32_t bytes)
 {
@@ -76,7 +76,7 @@ static void fill(int8_t *to, uint32_t value, int32_t bytes)
     }
     fill_words(to, value, bytes);
 }
-#elif defined(__thumb__)
+#elif defined(__thumb__) && !defined(ETHOSGEN_PLAIN_C)
 /* Armv6-M loads and stores low registers only, and no words of other addresses. */
 static void copy(int8_t *to, const int8_t *from, int32_t bytes)
 {

@@ -27,14 +27,16 @@
 #pragma STDC FP_CONTRACT OFF
 #endif
 
-#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2)
+/* With ETHOSGEN_PLAIN_C, kernels have neither assembly nor intrinsics: slower, and the same bits. */
+#if defined(__ARM_FEATURE_MVE) && (__ARM_FEATURE_MVE & 2) && !defined(ETHOSGEN_PLAIN_C)
 #define ETHOSGEN_MVE_F 1
 #include <arm_mve.h>
 #else
 #define ETHOSGEN_MVE_F 0
 #endif
 
-#if !ETHOSGEN_MVE_F && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4)
+#if !ETHOSGEN_MVE_F && defined(__thumb2__) && defined(__ARM_FP) && (__ARM_FP & 4) \
+    && !defined(ETHOSGEN_PLAIN_C)
 #define ETHOSGEN_FPU 1 /* a floating-point unit of a Cortex-M, with 32 registers */
 #else
 #define ETHOSGEN_FPU 0

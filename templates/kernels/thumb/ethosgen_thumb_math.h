@@ -23,7 +23,8 @@
 #define ETHOSGEN_THUMB_NAKED __attribute__((naked, noinline, no_profile_instrument_function))
 #endif
 
-#if defined(__thumb2__)
+/* With ETHOSGEN_PLAIN_C, kernels have no assembly: slower, and the same bits. */
+#if defined(__thumb2__) && !defined(ETHOSGEN_PLAIN_C)
 /* Armv7-M multiplies 32 by 32 bits to 64, and saturates. */
 #define ETHOSGEN_THUMB2 1
 

@@ -29,7 +29,7 @@ struct tile {
     struct sums sums[CHANNELS];
 };
 
-#if defined(__thumb__)
+#if defined(__thumb__) && !defined(ETHOSGEN_PLAIN_C)
 #define STEPS 4
 /* A channel of a place of the depth: r3 has the values, r1 is where the weights are. */
 #define CHANNEL_1(weight, sum, add) \

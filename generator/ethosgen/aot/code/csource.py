@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from importlib.metadata import version
 
-from ethosgen.aot.code.emission import Emitted
+from ethosgen.aot.code.emission import Emitted, FunctionText
 from ethosgen.aot.code.passes import EntrySignature
 from ethosgen.aot.code.slices import WORDS
 from ethosgen.aot.tir.structs import definition
@@ -107,8 +107,18 @@ def _static_functions(
         function = emitted.functions[symbol]
         kind = INLINE if symbol in inlined else "static"
         head = _head(f"{kind} {function.returns} {symbol}", function.parameters)
-        texts[symbol] = f"{head} {{{function.body}"
+        texts[symbol] = f"{head} {{{_with_const(function)}"
     return texts
+
+
+def _with_const(function: FunctionText) -> str:
+    """Return a function's body in which no argument loses the const of its parameter."""
+    body = function.body
+    for parameter in function.parameters:
+        name = parameter.rpartition("*")[2]
+        if parameter.startswith("const "):
+            body = body.replace(f"((void*){name})", f"((const void*){name})")
+    return body
 
 
 def _constants(constants: Sequence[Constant], plan: Plan, name: str) -> Iterator[str]:

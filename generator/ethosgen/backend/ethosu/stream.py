@@ -28,7 +28,7 @@ FAST_BASE = 2
 
 INVOKE = Function(
     "{name}_npu_invoke",
-    ("int32_t stream", *(f"void *base{i}" for i in range(BASES))),
+    ("int32_t stream", *(f"const void *base{i}" for i in range(BASES))),
     "What the network needs: run a command stream with BASEP0 to BASEP7, wait, and return\n"
     "   0 or a status.",
 )

@@ -20,10 +20,10 @@ enum {
     SYST_CSR_ENABLE = 1u << 0,
     SYST_CSR_TICKINT = 1u << 1,
     SYST_CSR_CLKSOURCE = 1u << 2,
-    SYST_CSR_COUNTFLAG = 1u << 16 /* the count has reached 0 since the last read of SYST_CSR */
+    SYST_CSR_COUNTFLAG = 0x10000u /* the count has reached 0 since the last read of SYST_CSR */
 };
 #define SYST_RVR_MAX 0xFFFFFFu
-#define ICSR_PENDSTCLR (1u << 25)
+#define ICSR_PENDSTCLR 0x02000000u
 
 /* SysTick's clock. If the processor runs at another clock, define the macro on the command line. */
 #ifndef ETHOSGEN_NPU_CLOCK_HZ
@@ -40,12 +40,12 @@ static uint32_t start_systick(void)
 {
     uint32_t control = SYST_CSR;
 
-    if ((control & SYST_CSR_COUNTFLAG) != 0) {
+    if ((control & SYST_CSR_COUNTFLAG) != 0u) {
         has_gone_round = true;
     }
-    if ((control & SYST_CSR_ENABLE) == 0) {
+    if ((control & SYST_CSR_ENABLE) == 0u) {
         SYST_RVR = SYST_RVR_MAX;
-        SYST_CVR = 0;
+        SYST_CVR = 0u;
         SYST_CSR = SYST_CSR_ENABLE | SYST_CSR_CLKSOURCE;
     }
     return control;
@@ -61,7 +61,7 @@ WEAK bool ethosgen_npu_wait(const volatile bool *finished)
         uint32_t control = start_systick();
         SYST_CSR = start_systick() | SYST_CSR_TICKINT;
         __asm volatile("dsb\n\twfi" ::: "memory");
-        if ((control & SYST_CSR_TICKINT) == 0) {
+        if ((control & SYST_CSR_TICKINT) == 0u) {
             SYST_CSR = control;
             ICSR = ICSR_PENDSTCLR;
             __asm volatile("dsb" ::: "memory");
@@ -80,9 +80,9 @@ WEAK uint32_t ethosgen_npu_clock(uint32_t *per_ms)
     uint32_t left;
     do {
         left = SYST_CVR;
-    } while ((start_systick() & SYST_CSR_COUNTFLAG) != 0); /* it wrapped just now */
+    } while ((start_systick() & SYST_CSR_COUNTFLAG) != 0u); /* it wrapped just now */
     uint32_t period = SYST_RVR + 1u;
-    uint32_t now = left == 0 ? 0 : period - left;
+    uint32_t now = (left == 0u) ? 0u : (period - left);
     ticks += now - last;
     if (has_gone_round || now < last) {
         ticks += period;
@@ -126,11 +126,11 @@ WEAK void ethosgen_npu_end(uintptr_t base_addr)
 /* Caches, in the System Control Space. A core without a data cache reads CCR_DC as 0. */
 #define CCR (*(volatile uint32_t *)0xE000ED14u)
 #define DCCIMVAC (*(volatile uint32_t *)0xE000EF70u)
-enum { CCR_DC = 1u << 16 };
+enum { CCR_DC = 0x10000u };
 #define CACHE_LINE_BYTES 32u
 #ifndef ETHOSGEN_NPU_FLUSH_LINE /* a test on QEMU, which has no cache, replaces it with a model */
 #define ETHOSGEN_NPU_FLUSH_LINE(addr) (DCCIMVAC = (addr))
-#define ETHOSGEN_NPU_HAS_CACHE() ((CCR & CCR_DC) != 0)
+#define ETHOSGEN_NPU_HAS_CACHE() ((CCR & CCR_DC) != 0u)
 #endif
 
 /* Once the cache is on, the processor never writes between these symbols, which a linker script may
@@ -145,13 +145,13 @@ static NOINLINE void flush(const uintptr_t base[ETHOSGEN_NPU_BASES],
                            const uint32_t bytes[ETHOSGEN_NPU_BASES])
 {
     __asm volatile("dsb" ::: "memory");
-    for (uint32_t i = 0; i < ETHOSGEN_NPU_BASES; i++) {
+    for (uint32_t i = 0; i < (uint32_t)ETHOSGEN_NPU_BASES; i++) {
         if (base[i] >= (uintptr_t)__ethosgen_weights_start &&
             base[i] < (uintptr_t)__ethosgen_weights_end) {
             continue;
         }
         uintptr_t end = base[i] + bytes[i];
-        for (uintptr_t line = base[i] & ~(uintptr_t)(CACHE_LINE_BYTES - 1u); line < end;
+        for (uintptr_t line = base[i] & ~((uintptr_t)CACHE_LINE_BYTES - 1u); line < end;
              line += CACHE_LINE_BYTES) {
             ETHOSGEN_NPU_FLUSH_LINE((uint32_t)line);
         }

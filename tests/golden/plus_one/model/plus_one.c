@@ -19,14 +19,14 @@
 _Alignas(PLUS_ONE_ARENA_ALIGNMENT) SECTION("arena") int8_t plus_one_arena[PLUS_ONE_ARENA_BYTES];
 
 static_assert(PLUS_ONE_ARENA_ALIGNMENT % ETHOSGEN_NPU_ALIGNMENT == 0, "the NPU reads the arena");
-static_assert(PLUS_ONE_INPUT_OFFSET + PLUS_ONE_INPUT_BYTES <= PLUS_ONE_ARENA_BYTES,
+static_assert(PLUS_ONE_INPUT_OFFSET <= PLUS_ONE_ARENA_BYTES - PLUS_ONE_INPUT_BYTES,
               "input is in the arena");
-static_assert(PLUS_ONE_INPUT_OFFSET % sizeof(int8_t) == 0, "input is aligned");
-static_assert(PLUS_ONE_OUTPUT_OFFSET + PLUS_ONE_OUTPUT_BYTES <= PLUS_ONE_ARENA_BYTES,
+static_assert(PLUS_ONE_INPUT_OFFSET % (int32_t)sizeof(int8_t) == 0, "input is aligned");
+static_assert(PLUS_ONE_OUTPUT_OFFSET <= PLUS_ONE_ARENA_BYTES - PLUS_ONE_OUTPUT_BYTES,
               "output is in the arena");
-static_assert(PLUS_ONE_OUTPUT_OFFSET % sizeof(int8_t) == 0, "output is aligned");
-static_assert(PLUS_ONE_INPUT_BYTES == PLUS_ONE_INPUT_ELEMENTS * sizeof(int8_t), "size of input");
-static_assert(PLUS_ONE_OUTPUT_BYTES == PLUS_ONE_OUTPUT_ELEMENTS * sizeof(int8_t), "size of output");
+static_assert(PLUS_ONE_OUTPUT_OFFSET % (int32_t)sizeof(int8_t) == 0, "output is aligned");
+static_assert(PLUS_ONE_INPUT_BYTES == PLUS_ONE_INPUT_ELEMENTS * (int32_t)sizeof(int8_t), "size of input");
+static_assert(PLUS_ONE_OUTPUT_BYTES == PLUS_ONE_OUTPUT_ELEMENTS * (int32_t)sizeof(int8_t), "size of output");
 
 /* What `ethosgen identify` finds in a firmware. */
 static const char identity[] = "ethosgen:" PLUS_ONE_VERSION ":plus_one:" PLUS_ONE_DIGEST ":" PLUS_ONE_BUILD;
@@ -41,16 +41,16 @@ static const struct ethosgen_npu_stream streams[] = {
     {
         /* plus_one_npu_0: 1 of the network's operators */
         .words = plus_one_commands_0,
-        .bytes = 48,
-        .qconfig = 2,
-        .regioncfg = 0x0013,
-        .base_bytes = {100, 3200, 3200, 0, 0, 0, 0, 0},
+        .bytes = 48u,
+        .qconfig = 2u,
+        .regioncfg = 0x0013u,
+        .base_bytes = {100u, 3200u, 3200u, 0u, 0u, 0u, 0u, 0u},
     },
 };
 
 /* The graph calls this once for each partition that runs on the NPU. */
-int32_t plus_one_npu_invoke(int32_t stream, void *base0, void *base1, void *base2, void *base3,
-    void *base4, void *base5, void *base6, void *base7)
+int32_t plus_one_npu_invoke(int32_t stream, const void *base0, const void *base1, const void *base2,
+    const void *base3, const void *base4, const void *base5, const void *base6, const void *base7)
 {
     const uintptr_t base[ETHOSGEN_NPU_BASES] = {
         (uintptr_t)base0, (uintptr_t)base1, (uintptr_t)base2, (uintptr_t)base3,

@@ -3,4 +3,4 @@
 #include <stddef.h>
 #include <stdint.h>
 int32_t plus_one_entry(int8_t *arena, const int8_t *read_only);
-int32_t plus_one_npu_invoke(int32_t stream, void *base0, void *base1, void *base2, void *base3, void *base4, void *base5, void *base6, void *base7);
+int32_t plus_one_npu_invoke(int32_t stream, const void *base0, const void *base1, const void *base2, const void *base3, const void *base4, const void *base5, const void *base6, const void *base7);

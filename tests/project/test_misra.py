@@ -97,10 +97,7 @@ def test_a_library_for_an_npu_keeps_the_rules(tmp_path: Path, io: IoStyle, board
 KERNELS = {
     "helium": ("helium", _MVE),
     "dsp": ("dsp", _DSP),
-    "dsp plain": ("dsp", (*_DSP, "ETHOSGEN_PLAIN_C")),
-    "helium plain": ("helium", (*_MVE, "ETHOSGEN_PLAIN_C")),
     "thumb": ("thumb", ("__ARM_ARCH=6",)),
-    "floats": ("floats", _MVE),
 }
 
 

@@ -29,6 +29,7 @@ _KINDS = {
     "LICENSE": "Under which terms these files may be used.",
     "sbom.cdx.json": "What the library is made of, in CycloneDX's format.",
     "sbom.spdx.json": "What the library is made of, in SPDX's format.",
+    "misra_deviations.txt": "Where the library deviates from MISRA C:2012, and why.",
     "REUSE.toml": "The terms of files that cannot carry a comment.",
     "Apache-2.0.txt": "The text of the Apache License.",
     "Kconfig": "Zephyr's options of the library.",

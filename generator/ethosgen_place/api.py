@@ -46,7 +46,7 @@ def place(
         mapping: the file with a placement of your own, which is judged instead of ours.
         output: the file with the placement to write.
         graph_output: the file with the task graph to write.
-        picture: the picture (.svg) to write.
+        picture: the picture (.svg), or a page with it and figures (.html), to write.
         samples: the number of samples that the simulation runs.
         seed: the seed of the placement.
         announce: receives a line for each phase, such as `print`.

@@ -102,7 +102,7 @@ def _schema(name: str) -> str:
 @path_option(
     "--picture",
     metavar="PLACEMENT.svg",
-    help="Draw the elements by task, and how busy the links are.",
+    help="Draw the elements by task, and how busy the links are; as .html, a page with figures.",
 )
 @click.option(
     "--samples",

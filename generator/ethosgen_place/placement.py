@@ -29,6 +29,7 @@ from ethosgen_place.files import (
 )
 from ethosgen_place.layout import Placement
 from ethosgen_place.mapping import laid_out, mapped
+from ethosgen_place.page import placement_page
 from ethosgen_place.picture import draw
 from ethosgen_place.placer import place as place_graph
 from ethosgen_place.report import PlacementReport, report_of
@@ -83,7 +84,9 @@ def place(asked: PlacementRequest, watch: Watch) -> PlacementReport:
     if asked.output is not None:
         contents[asked.output] = write_mapping(mapped(layout)).encode()
     if asked.picture is not None:
-        contents[asked.picture] = draw(report)
+        picture = draw(report)
+        is_page = asked.picture.suffix.lower() == ".html"
+        contents[asked.picture] = placement_page(report, picture) if is_page else picture
     write_all(contents)
     return report
 
@@ -164,8 +167,8 @@ def _check_outputs(asked: PlacementRequest) -> None:
     if len({path.resolve() for path in outputs}) < len(outputs):
         raise InputError("two results would have the same file; give each a name of its own")
     if asked.picture is not None:
-        if asked.picture.suffix.lower() != ".svg":
-            raise InputError(f"'{asked.picture}': pictures are .svg files; name it so")
+        if asked.picture.suffix.lower() not in (".svg", ".html"):
+            raise InputError(f"'{asked.picture}': pictures are .svg files or .html pages")
         EXTRAS["plot"].require("a picture", otherwise=", or leave out --picture")
 
 

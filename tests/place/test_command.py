@@ -158,7 +158,7 @@ def test_a_schema_is_printed(name: str) -> None:
         (["graph.json", "--mesh", "6x5", "-o", "graph.json"], "would replace what is read from it"),
         (["graph.json", "--mesh", "6x5", "-o", "x.svg", "--picture", "x.svg"], "the same file"),
         (["graph.json", "--mesh", "6x5", "-o", "none/p.json"], "there is no folder 'none'"),
-        (["graph.json", "--mesh", "6x5", "--picture", "p.png"], "pictures are .svg files"),
+        (["graph.json", "--mesh", "6x5", "--picture", "p.png"], "are .svg files or .html pages"),
     ],
 )  # fmt: skip
 def test_a_bad_request_is_one_sentence_and_writes_nothing(

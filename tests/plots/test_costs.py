@@ -83,15 +83,20 @@ class Cells(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.rows: list[list[str]] = []
+        self.is_in_cell = False
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
         if tag == "tr":
             self.rows.append([])
         elif tag in ("td", "th"):
             self.rows[-1].append("")
+            self.is_in_cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self.is_in_cell = self.is_in_cell and tag not in ("td", "th")
 
     def handle_data(self, data: str) -> None:
-        if self.rows and self.rows[-1]:
+        if self.is_in_cell:
             self.rows[-1][-1] += data.strip()
 
 
@@ -114,17 +119,24 @@ def test_a_page_has_the_figures_and_needs_no_network(two: ComparisonReport) -> N
 
 
 @needs_browser
-def test_everybody_can_read_a_page(two: ComparisonReport, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
+def test_everybody_can_read_a_page(
+    width: int, scheme: str, two: ComparisonReport, tmp_path: Path
+) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     path = tmp_path / "plot.html"
     path.write_bytes(draw(two, ".html", "ethosgen compare net.tflite", (make_labelled(),)))
-    width = 360
-    with start_browser() as browser, browser.open(path, width, "dark", has_script=False) as opened:
+    with start_browser() as browser, browser.open(path, width, scheme, has_script=False) as opened:
         answer = Axe().run(opened.page).response
         assert answer["violations"] == []
         assert len(answer["passes"]) > 10
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+        cut = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length"
+        assert opened.page.locator(".scroll, section").evaluate_all(cut) == 0
+        title = opened.page.locator("th", has_text="cycles")
+        title.locator("button").click()
+        assert title.get_attribute("aria-sort") == "ascending"
         assert (opened.messages, opened.requests) == ([], [path.as_uri()])
 
 

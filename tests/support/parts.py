@@ -206,7 +206,12 @@ PARTS = (
         (*_of("backend/", "board/", "targets/"), "generator/ethosgen_fvp/"),
         core=("tests/fvp/test_on_qemu.py::test_a_firmware_ends_by_semihosting",),
     ),
-    Part("meshes", ("tests/place/",), (*_of("stages/"), "generator/ethosgen_place/")),
+    Part(
+        "meshes",
+        ("tests/place/",),
+        (*_of("stages/"), "generator/ethosgen_place/"),
+        needs=(BROWSER,),
+    ),
     Part(
         "studies",
         ("tests/studies/", "tests/sweep/", "tests/flow/test_profiling.py"),

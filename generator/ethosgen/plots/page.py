@@ -4,24 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from ethosgen.host.pages import command_line, figure, framed_page
 from ethosgen.values.configurations import ComparisonReport, Result
 from ethosgen.values.labelled import LabelledResult
-
-_STYLE = """
-:root { color-scheme: light dark; }
-body { font: 15px/1.4 sans-serif; margin: 1.5rem auto; max-width: 75rem; padding: 0 1rem; }
-figure { margin: 0; overflow-x: auto; }
-figure svg { background: #fff; height: auto; max-width: 100%; min-width: 40rem; }
-.rows { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
-caption { font-weight: bold; padding: .4rem 0; text-align: left; }
-th, td { border-bottom: 1px solid #8886; padding: .2rem .6rem; text-align: right; }
-th, td { white-space: nowrap; }
-.name, td[colspan] { text-align: left; }
-td[colspan] { white-space: normal; min-width: 20rem; }
-tr.front td { font-weight: bold; }
-code { overflow-wrap: anywhere; }
-"""
 
 _COLUMNS = (
     ("network", "network"),
@@ -67,25 +52,17 @@ def page(
     report: ComparisonReport, svg: str, command: str, accuracy: Sequence[LabelledResult] = ()
 ) -> str:
     """Return the page; `svg` is the picture, `command` what made it."""
-    picture = svg[svg.index("<svg") :].replace(
-        "<svg", '<svg role="img" aria-label="SRAM against time; the table has the figures"', 1
-    )
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     parts = [
-        "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>SRAM against time - ethosgen</title><style>{_STYLE}</style></head><body>",
-        "<main><h1>SRAM against time</h1>",
-        f"<p><code>{escape(command)}</code></p>" if command else "",
-        f'<figure tabindex="0" role="region" aria-label="Picture">{picture}</figure>',
-        "<p>Cycles and times are estimates, not measurements on silicon. Outputs were compared on "
-        f"the NPU model. {escape(versions)}.</p>",
+        command_line(command),
+        "<section>",
+        figure(svg, "SRAM against time; the table has the figures"),
+        '<p class="soft">Cycles and times are estimates, not measurements on silicon. Outputs were '
+        f"compared on the NPU model. {escape(versions)}.</p></section>",
         *_configurations(report.results),
         *_labelled(accuracy),
-        "</main></body></html>",
     ]
-    return "\n".join(filter(None, parts)) + "\n"
+    return framed_page("SRAM against time - ethosgen", "SRAM against time", parts)
 
 
 def _configurations(results: Sequence[Result]) -> Iterator[str]:
@@ -126,7 +103,7 @@ def _table(
         (key, title) for key, title in columns if any(row.get(key) is not None for row in rows)
     ]
     label = caption.partition(";")[0]
-    yield f'<div class="rows" tabindex="0" role="region" aria-label="{escape(label)}">'
+    yield f'<section><div class="scroll" tabindex="0" role="region" aria-label="{escape(label)}">'
     yield f"<table><caption>{escape(caption)}</caption><thead><tr>"
     yield "".join(f'<th scope="col"{_kind(key, left)}>{escape(title)}</th>' for key, title in shown)
     yield "</tr></thead><tbody>"
@@ -138,11 +115,11 @@ def _table(
             cells += f'<td colspan="{rest or 1}">{escape(row[_REFUSAL])}</td>'
         kind = ' class="front"' if row.get(_FRONT) else ""
         yield f"<tr{kind}>{cells}</tr>"
-    yield "</tbody></table></div>"
+    yield "</tbody></table></div></section>"
 
 
 def _kind(key: str, names: Sequence[str]) -> str:
-    return ' class="name"' if key in names else ""
+    return "" if key in names else ' class="number"'
 
 
 def _cell(value: object) -> str:

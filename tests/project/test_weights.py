@@ -213,11 +213,7 @@ def test_zephyr_compiles_the_check_and_the_slots() -> None:
 def test_the_snippets_of_the_page_compile(tmp_path: Path) -> None:
     write(library(make_program()), tmp_path / "p")
     (call,) = snippets("c", "Weights apart from the code", PAGE)
-    (slots,) = snippets("c", "Update over the air, with two slots", PAGE)
-    texts = {
-        "call": f"ethosgen_status call(const void *weights, uint32_t bytes);\n{CALL % call}",
-        "slots": f"#include <stddef.h>\n#include <stdint.h>\n{slots}",
-    }
+    texts = {"call": f"ethosgen_status call(const void *weights, uint32_t bytes);\n{CALL % call}"}
     for name, text in texts.items():
         file = tmp_path / f"{name}.c"
         file.write_text(re.sub(r"NAME", "plus_one", text))

@@ -67,6 +67,12 @@ def _of(*rooms: str) -> tuple[str, ...]:
     return tuple(_GENERATOR + room for room in rooms)
 
 
+_WAYS = (
+    *("docs/from_keras.md", "docs/from_onnx.md", "docs/from_project.md", "docs/from_pytorch.md"),
+    "docs/over_the_air.md",
+)
+"""The pages whose commands the tests run."""
+
 PARTS = (
     Part(
         "accelerators",
@@ -186,6 +192,13 @@ PARTS = (
         "torch",
         ("tests/frontend/pte/", "tests/frontend/torch/", "tests/frontend/test_digits.py"),
         _of("frontend/pte/", "frontend/torch/", "quantization/"),
+        needs=(TORCH,),
+    ),
+    Part(
+        "tutorials",
+        ("tests/test_tutorials.py",),
+        (*_of("quantization/"), *_WAYS),
+        core=("tests/test_tutorials.py::test_the_way_into_a_project",),
         needs=(TORCH,),
     ),
     Part(

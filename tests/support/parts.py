@@ -279,6 +279,7 @@ PARTS = (
     Part(
         "pages",
         (
+            "tests/commands/test_diff_page.py",
             "tests/commands/test_report_page.py",
             "tests/plots/test_costs.py",
             "tests/report/test_interaction.py",

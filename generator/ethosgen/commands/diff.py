@@ -25,18 +25,39 @@ _PLACE = click.Path(path_type=Path, exists=True)
 @click.argument("before", metavar="BEFORE", type=_PLACE)
 @click.argument("after", metavar="AFTER", type=_PLACE)
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.html",
+    help="Also write a page with both side by side.",
+)
+@click.option("--force", is_flag=True, help="Replace a file that ethosgen diff did not write.")
 @JSON
-def diff(before: Path, after: Path, markdown: bool, as_json: bool) -> None:
+def diff(
+    before: Path, after: Path, markdown: bool, output: Path | None, force: bool, as_json: bool
+) -> None:
     """Compare BEFORE with AFTER: files of --json of verify, run, check or report, or projects.
+
+    Pages of report are files of --json too. With two reports, -o compares layer by layer.
 
     \b
         ethosgen verify MODEL.tflite --board corstone300 --json > before.json
         ethosgen verify OTHER.tflite --board corstone300 --json > after.json
         ethosgen diff before.json after.json
+        ethosgen diff before.html after.html -o difference.html
     """
+    from ethosgen.studies.difference_page import require_place, write_difference
     from ethosgen.studies.differences import compare_answers
 
+    if output is not None:
+        require_place(output, force)
     found = compare_answers(before, after)
+    if output is not None:
+        names = (before.name, after.name)
+        if names[0] == names[1]:
+            names = (str(before), str(after))
+        write_difference(found, names, output)
     if as_json:
         click.echo(json.dumps([difference.as_json() for difference in found], indent=2))
         return

@@ -39,16 +39,17 @@ def content_policy(styles: str, scripts: Sequence[str], has_picture: bool = Fals
     )
 
 
-def framed_page(title: str, heading: str, parts: Iterable[str], extra: str = "") -> str:
-    """Return a page with the common look around HTML; `extra` are styles of its own.
+def framed_page(title: str, heading: str, parts: Iterable[str], generator: str = "ethosgen") -> str:
+    """Return a page with the common look around HTML; `generator` is the command that wrote it.
 
     The parts may hold pictures that other programs drew.
     """
-    styles, script = page_file(BASE) + extra, joined_script([TABLES])
+    styles, script = page_file(BASE), joined_script([TABLES])
     policy = content_policy(styles, [script], has_picture=True)
     lines = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
+        f'<meta name="generator" content="{escape(generator)}">',
         f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{escape(title)}</title><style>{styles}</style></head><body>",

@@ -1,6 +1,7 @@
 """What differs between two answers of ethosgen, or two projects."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,8 @@ from ethosgen.project import is_project, open_project
 from ethosgen.project.info import NetworkInfo
 from ethosgen.values.errors import InputError
 
+_PAGE = re.compile(r'<script type="application/json" id="report">(.*?)</script>', re.DOTALL)
+"""The JSON in a page of `ethosgen report`."""
 FIGURES = (
     ("milliseconds", "time, ms"),
     ("npu_milliseconds", "NPU, ms"),
@@ -28,12 +31,15 @@ FIGURES = (
 class Snapshot:
     """What one answer says of a network: its verdict, its figures, and where operators run.
 
-    `places` has the place of each operator by its code and output.
+    `places` has the place of each operator by its code and output, `costs` its cycles (the NPU's
+    and the CPU's together) if a report says them. `subject` is what was tried where.
     """
 
     verdict: str
     figures: Mapping[str, float]
     places: Mapping[str, str] = field(default_factory=dict)
+    costs: Mapping[str, int] = field(default_factory=dict)
+    subject: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,13 +59,27 @@ class FigureChange:
 
 
 @dataclass(frozen=True)
+class LayerChange:
+    """An operator's place and cycles before and after; None for what one side does not say."""
+
+    operator: str
+    places: tuple[str | None, str | None]
+    cycles: tuple[int | None, int | None]
+
+
+@dataclass(frozen=True)
 class NetworkDifference:
-    """What differs for a network; `moved` has each operator's place before and after."""
+    """What differs for a network; `moved` has each operator's place before and after.
+
+    `layers` are all operators, if both sides are reports; `subjects` what was tried where.
+    """
 
     network: str
     verdicts: tuple[str, str]
     figures: tuple[FigureChange, ...]
     moved: tuple[tuple[str, str, str], ...]
+    layers: tuple["LayerChange", ...] = ()
+    subjects: tuple[str, str] = ("", "")
 
     def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types."""
@@ -92,7 +112,9 @@ def read_snapshots(path: Path) -> dict[str, Snapshot]:
             raise InputError(f"'{path}' is no project; name one, or a file of --json")
         return {network.name: _of_project(network) for network in open_project(path).networks}
     try:
-        answer = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        page = _PAGE.search(text)
+        answer = json.loads(page[1] if page else text)
     except (OSError, ValueError) as error:
         raise InputError(f"cannot read '{path}' as JSON: {error}") from None
     answer = answer.get("report", answer) if isinstance(answer, dict) else {}
@@ -139,7 +161,19 @@ def _of_answer(answer: Mapping[str, Any]) -> tuple[str, Snapshot]:
     layers = answer["layers"] if is_page else answer["operators"]
     places = {f"{layer['code']} '{layer['output']}'": layer["on"] for layer in layers}
     name = answer["subject"]["name"] if is_page else answer["model"]
-    return name, Snapshot(headline["verdict"], _known(figures), places)
+    spent = {
+        key: (layer["cycles"] or 0) + (layer["cpu"] or 0)
+        for key, layer in zip(places, layers, strict=False)
+        if is_page and len(places) == len(layers)
+    }
+    return name, Snapshot(headline["verdict"], _known(figures), places, spent, _subject(answer))
+
+
+def _subject(answer: Mapping[str, Any]) -> str:
+    """Return what an answer is about: "ethos-u55-128, corstone300, shared_sram"."""
+    setting = answer.get("setting", answer)
+    words = (setting.get("npu"), setting.get("board"), setting.get("memory_mode"))
+    return ", ".join(str(word) for word in words if word)
 
 
 def _weights(flash: Mapping[str, int] | None) -> int | None:
@@ -157,8 +191,23 @@ def _compared(name: str, before: Snapshot, after: Snapshot) -> NetworkDifference
         if key in before.figures or key in after.figures
     ]
     return NetworkDifference(
-        name, (before.verdict, after.verdict), tuple(figures), tuple(_moves(before, after))
+        name,
+        (before.verdict, after.verdict),
+        tuple(figures),
+        tuple(_moves(before, after)),
+        tuple(_layers(before, after)) if before.costs and after.costs else (),
+        (before.subject, after.subject),
     )
+
+
+def _layers(before: Snapshot, after: Snapshot) -> Iterator[LayerChange]:
+    """Yield all operators, in the first side's order, then those that only the second has."""
+    for operator in dict.fromkeys([*before.places, *after.places]):
+        yield LayerChange(
+            operator,
+            (before.places.get(operator), after.places.get(operator)),
+            (before.costs.get(operator), after.costs.get(operator)),
+        )
 
 
 def _moves(before: Snapshot, after: Snapshot) -> Iterator[tuple[str, str, str]]:

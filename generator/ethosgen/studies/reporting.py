@@ -277,7 +277,7 @@ class Files:
         for path in self.wanted:
             if path.is_dir():
                 raise InputError(f"'{path}' is a folder; name a file")
-            if path.exists() and not self.force and not _is_ours(path):
+            if path.exists() and not self.force and not is_ours(path):
                 raise InputError(
                     f"'{path}' exists, and ethosgen report did not write it; name another file, or "
                     "replace it with --force"
@@ -285,14 +285,14 @@ class Files:
             require_writable(path.parent)
 
 
-def _is_ours(path: Path) -> bool:
-    """Return whether a file begins like those that this module writes."""
+def is_ours(path: Path, marks: Sequence[str] = _MARKS) -> bool:
+    """Return whether a file begins like those that we write; `marks` show that."""
     try:
         with path.open("rb") as file:
             start = file.read(_START_BYTES).decode("utf-8", "replace")
     except OSError:
         return False
-    return any(mark in start for mark in _MARKS)
+    return any(mark in start for mark in marks)
 
 
 def write_report(report: NetworkReport, files: Files) -> list[Path]:
@@ -303,11 +303,11 @@ def write_report(report: NetworkReport, files: Files) -> list[Path]:
         files.explorer: lambda: json.dumps(node_data(report), indent=1) + "\n",
     }
     for path in files.wanted:
-        _write(path, texts[path]())
+        write_page(path, texts[path]())
     return list(files.wanted)
 
 
-def _write(path: Path, text: str) -> None:
+def write_page(path: Path, text: str) -> None:
     """Write a file atomically, because it may replace one."""
     partial = path.with_name(f".{path.name}.partial")
     try:

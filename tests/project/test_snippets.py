@@ -32,6 +32,7 @@ PLACES = {
     ("PlatformIO", "ini"),  # test_layout_builds.py
     ("Arduino", "sh"),  # test_layouts.py, test_layout_builds.py
     ("Clang", "sh"),  # test_compilers.py
+    ("Stack", "c"),
     ("GNU ld and LLVM's lld", "ld"),
     ("Time", "c"),
     ("Watchdogs", "c"),
@@ -104,9 +105,9 @@ def test_every_snippet_has_a_test() -> None:
         for heading, text in zip(parts[1::2], parts[2::2], strict=True)
         if re.search(r"\n\n    \S", text)
     }
-    # Commands that make libraries; a line of a log, and GDB's command line.
+    # Commands that make libraries; lines of logs, and GDB's command line.
     commands = {"Add the library to your build", "An input that comes by rows"}
-    commands |= {"Bands of rows instead of whole tensors", "Run your firmware on QEMU"}
+    commands |= {"Bands of rows instead of whole tensors", "Run your firmware on QEMU", "Stack"}
     assert indented == UNTESTED | commands
 
 
@@ -126,6 +127,14 @@ def test_the_watchdog_compiles(tmp_path: Path) -> None:
 def test_the_real_values_compile(tmp_path: Path) -> None:
     (lines,) = snippets("c", "Real values")
     compiles(tmp_path, VALUES % named(lines), "c")
+
+
+@needs_arm_gcc
+def test_the_first_bound_of_a_stack_compiles(tmp_path: Path) -> None:
+    (lines,) = snippets("c", "Stack")
+    stack = "static uint8_t stack[KWS_STACK_BYTES];\nuint8_t *top(void);\n"
+    use = "uint8_t *top(void)\n{\n    return stack;\n}\n"
+    compiles(tmp_path, f'#include "plus_one.h"\n{lines}{stack}{use}', "c")
 
 
 @needs_arm_gcc

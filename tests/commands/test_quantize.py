@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime  # noqa: F401 - the tests are skipped without it
+import onnxruntime
 import pytest
 from click.testing import CliRunner
 
@@ -187,17 +187,79 @@ def test_the_digits_lose_less_than_half_a_percent_as_pt2(work: Path) -> None:
     check_digits("digits.pt2", "made.pt2", held_out)
 
 
+def check_weights(report: Any) -> None:
+    """Compare the weights' size with that of the layers: int8, and int32 biases."""
+    from convnet import Residual, Weighted
+
+    layers = [x.conv if isinstance(x, Residual) else x for x in trained_digits()[0]]
+    weighted = [layer for layer in layers if isinstance(layer, Weighted)]
+    weights = sum(layer.weights.value.size for layer in weighted)
+    biases = sum(layer.bias.value.size for layer in weighted)
+    extra = report["weights_before"] - 4 * (weights + biases)
+    assert 0 <= extra <= 32  # a RESHAPE's shape
+    assert report["weights_after"] == weights + 4 * biases + extra
+
+
 def check_digits(network: str, output: str, held_out: Any) -> None:
     from convnet import forward
 
     np.save("labels.npy", held_out.labels)
     options = ("--test-data", "test.npz", "--labels", "labels.npy", "--json")
-    accuracy = json.loads(invoke(*options, network=network, output=output).stdout)["accuracy"]
+    report = json.loads(invoke(*options, network=network, output=output).stdout)
+    check_weights(report)
+    accuracy = report["accuracy"]
     answers = forward(trained_digits()[0], held_out.images).argmax(axis=1)
     assert accuracy["samples"] == len(held_out.labels)
     assert accuracy["before"] == pytest.approx(np.mean(answers == held_out.labels), abs=1e-9)
     assert accuracy["before"] > 0.95
     assert abs(accuracy["after"] - accuracy["before"]) <= 0.005
+
+
+def test_labels_come_in_each_form_that_accuracy_takes(work: Path) -> None:
+    classes = np.array([0, 1, 2, 3, 4, 0])
+    np.save("labels.npy", classes)
+    np.savez("inside.npz", x=images(), y=classes)
+    for number, (image, label) in enumerate(zip(images(), classes, strict=True)):
+        for folder in (Path("folders") / str(label), Path("listed")):
+            folder.mkdir(parents=True, exist_ok=True)
+            np.save(folder / f"{number}.npy", image[np.newaxis])
+    lines = (f"{number}.npy,{label}\n" for number, label in enumerate(classes))
+    Path("table.csv").write_text("".join(lines))
+    forms = (
+        ("--labels", "labels.npy"),
+        ("--data", "inside.npz"),
+        ("--test-data", "inside.npz"),
+        ("--data", "folders"),
+        ("--data", "listed", "--labels", "table.csv"),
+    )
+    found = [json.loads(invoke("--force", "--json", *form).stdout)["accuracy"] for form in forms]
+    session = onnxruntime.InferenceSession("float.onnx")
+    answers = session.run(None, {"image": images()})[0].argmax(axis=1)
+    assert found[0]["before"] == np.mean(answers == classes)
+    assert found[0]["samples"] == 6
+    assert all(accuracy == found[0] for accuracy in found)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--labels", "names.txt"), r"names\.txt: the classes' names .* go with a folder"),
+        (("--mean", "1"), r"data\.npz: --mean, .* prepare pictures"),
+        (("--data", "bad.npz"), r"bad\.npz: labels are the numbers of classes"),
+        (("--data", "folder", "--labels", "table.csv"), r"folder|table"),
+    ],
+)
+def test_labels_that_do_not_fit_are_one_sentence(
+    work: Path, options: tuple[str, ...], says: str
+) -> None:
+    Path("names.txt").write_text("a\nb\n")
+    Path("table.csv").write_text("absent.npy,1\n")
+    Path("folder").mkdir()
+    np.savez("bad.npz", x=images(), y=np.zeros(6, np.float32))
+    with pytest.raises(InputError, match=says) as caught:
+        invoke(*options)
+    assert "\n" not in str(caught.value)
+    assert not (work / "made.onnx").exists()
 
 
 def test_each_format_has_a_script() -> None:

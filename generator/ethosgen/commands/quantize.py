@@ -13,7 +13,9 @@ from ethosgen.commands.choices import ValueChoice, path_option
 from ethosgen.commands.endings import suggest_next
 from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.options import JSON
+from ethosgen.commands.preparing import with_preparation
 from ethosgen.commands.progress import Progress
+from ethosgen.samples.pictures import Preparation
 from ethosgen.values.grammar import counted
 from ethosgen.values.quantization import FLOAT, INTEGER, QuantizationReport, QuantizationRequest
 
@@ -26,8 +28,8 @@ _LONGEST_NAME = 40
     "--data",
     required=True,
     metavar="DATA",
-    help="Calibration data: typical inputs in an .npz file, one array for each input, by name; or "
-    "a folder of .npy files.",
+    help="Calibration data: typical inputs in an .npz file, one array for each input, by name, or "
+    "as x; or a folder of .npy files, or of labelled files as `accuracy` takes it.",
 )
 @path_option(
     "-o",
@@ -51,14 +53,17 @@ _LONGEST_NAME = 40
 )
 @path_option(
     "--labels",
-    metavar="FILE.npy",
-    help="Labels of the samples in --test-data (or --data), to compare the accuracy.",
+    metavar="FILE",
+    help="Labels of the samples in --test-data (or --data), to compare the accuracy, as `accuracy` "
+    "takes them: .npy, .txt or .csv [default: y in the .npz file, or the folder's subfolders].",
 )
 @path_option(
     "--test-data",
     metavar="DATA",
-    help="Samples for --labels, in the same form as --data [default: --data].",
+    help="Labelled samples for the accuracy, as `accuracy` takes them [default: --data, if it has "
+    "labels].",
 )
+@with_preparation
 @click.option(
     "--io",
     type=ValueChoice([FLOAT, INTEGER]),
@@ -76,6 +81,7 @@ def quantize(
     keep: tuple[str, ...],
     labels: Path | None,
     test_data: Path | None,
+    preparation: Preparation,
     io: str | None,
     force: bool,
     as_json: bool,
@@ -95,7 +101,7 @@ def quantize(
         network, data, output, activations, keep, test_data, labels, force, io
     )
     with Progress() as progress:
-        report = quantize(asked, progress.watch())
+        report = quantize(asked, progress.watch(), preparation)
     if as_json:
         click.echo(json.dumps(report.as_json(), indent=2))
     else:
@@ -130,7 +136,10 @@ def report_lines(report: QuantizationReport) -> Iterator[str]:
         )
     if report.integer_ends:
         yield f"  ends      {report.activations}: {', '.join(report.integer_ends)}"
-    yield f"  size      {report.bytes_before:,} B before, {report.bytes_after:,} B after"
+    yield (
+        f"  weights   {report.weights_before:,} B before, {report.weights_after:,} B after "
+        f"(the file: {report.bytes_before:,} B before, {report.bytes_after:,} B after)"
+    )
     for number, advice in enumerate(report.advice):
         yield (
             f"  {'advice' if not number else '':<9} {shlex.join(advice.options)}: the outputs' "

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.numpy_helper
 import onnx.version_converter
 import onnxruntime
 from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
@@ -135,7 +136,11 @@ def measure(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     energies = _energies(folder, request["output"], arrays)
     outputs = [port.name for port in onnx.load(folder / _FLOAT).graph.output]
     reached = [energies[name] for name in outputs if name in energies]
-    return {"layers": list(_layers(folder, request, energies)), "outputs": reached}, {}
+    return {
+        "layers": list(_layers(folder, request, energies)),
+        "outputs": reached,
+        "weights": [_weights_bytes(folder / name) for name in (_FLOAT, request["output"])],
+    }, {}
 
 
 def explore(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
@@ -182,6 +187,15 @@ def _load(path: str) -> Any:
             f"'{path}' is quantized already: it has {quantized}; pass its float original"
         )
     return model
+
+
+def _weights_bytes(path: Path) -> int:
+    """Return the size of a network's constants, without scales and zero points."""
+    graph = onnx.load(path).graph
+    ends = ("QuantizeLinear", "DequantizeLinear")
+    scales = {name for n in graph.node if n.op_type in ends for name in n.input[1:]}
+    stored = [constant for constant in graph.initializer if constant.name not in scales]
+    return sum(onnx.numpy_helper.to_array(constant).nbytes for constant in stored)
 
 
 def _port(port: Any) -> list[Any]:

@@ -10,7 +10,8 @@ by input ([n, *shape], in the input's dtype), and a folder for files that later 
 - quantize(activations, keep, output): calibrate, unless an earlier call did, and write `output`
 - measure(activations, output): "outputs", their energies, which are [signal, noise], summed over
   all samples and elements; and "layers", each with its name, operator, dtype, energy, those of its
-  inputs, and the layers that read its result
+  inputs, and the layers that read its result; and "weights", the bytes of weights and biases
+  before and after
 - integer_ends(output), if the quantizer leaves inputs and outputs in float but can do otherwise:
   make those of the written network integers; return the names of the changed "ends"
 - explore(trials): the outputs' energies for each trial, which is {"activations", "keep"}

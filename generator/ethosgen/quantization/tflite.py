@@ -90,7 +90,11 @@ def measure(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     model = _parse((folder / _FLOAT).read_bytes())
     outputs = [_name(model.subgraphs[0], index) for index in model.subgraphs[0].outputs]
     reached = [energies[name] for name in outputs if name in energies]
-    return {"layers": list(_layers(model, kinds, energies)), "outputs": reached}, {}
+    return {
+        "layers": list(_layers(model, kinds, energies)),
+        "outputs": reached,
+        "weights": [_weights_bytes(model), _weights_bytes(_parse(data))],
+    }, {}
 
 
 def explore(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
@@ -138,6 +142,13 @@ def _has_scales(tensor: Any) -> bool:
     if _DTYPES.get(tensor.type, "int4") in ("float32", "float16") or tensor.quantization is None:
         return False
     return tensor.quantization.scale is not None and len(tensor.quantization.scale) > 0
+
+
+def _weights_bytes(model: Any) -> int:
+    """Return the size of all constants; each buffer counts once."""
+    used = {tensor.buffer for graph in model.subgraphs for tensor in graph.tensors}
+    stored = (model.buffers[index].data for index in used)
+    return sum(len(data) for data in stored if data is not None)
 
 
 def _text(name: Any) -> str:

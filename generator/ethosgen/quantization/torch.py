@@ -106,7 +106,8 @@ def measure(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     energies = _energies(reference, module, _samples(folder, arrays))
     outputs = [energies[name] for name in _outputs(reference) if name in energies]
     layers = list(_layers(request, reference, module, energies))
-    return {"layers": layers, "outputs": outputs}, {}
+    weights = [_weights_bytes(_load(folder / name)) for name in (GIVEN, request["output"])]
+    return {"layers": layers, "outputs": outputs, "weights": weights}, {}
 
 
 def explore(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
@@ -147,6 +148,28 @@ _FUNCTIONS = {
 
 def _load(path: Path) -> Any:
     return torch.export.load(path)
+
+
+def _weights_bytes(program: Any) -> int:
+    """Return the size of the constants that operators read, without scales and zero points."""
+    nodes = {node.name: node for node in program.graph.nodes}
+    signature = program.graph_signature
+    names = {
+        **signature.inputs_to_parameters,
+        **signature.inputs_to_buffers,
+        **signature.inputs_to_lifted_tensor_constants,
+    }
+    read = {
+        stored
+        for name, stored in names.items()
+        if any(user.args[:1] == (nodes[name],) or not _rounds(user) for user in nodes[name].users)
+    }
+    tensors = {**program.constants, **program.state_dict}
+    return sum(tensors[name].numel() * tensors[name].element_size() for name in read)
+
+
+def _rounds(node: Any) -> bool:
+    return _kind(node).startswith(("quantize_per", "dequantize_per"))
 
 
 def _fix_sizes(request: Mapping[str, Any], folder: Path) -> None:

@@ -58,9 +58,14 @@ def load_samples(path: Path, inputs: Sequence[Tensor], what: str = "input") -> l
     return _split(path, batches, what)
 
 
-def samples_of(arrays: Mapping[str, Array], inputs: Sequence[Tensor]) -> list[Arrays]:
-    """Return samples from arrays in memory, one for each input, as `load_samples` from a file."""
-    return _split("inputs", stack_inputs("inputs", inputs, arrays, "input"), "input")
+def samples_of(
+    arrays: Mapping[str, Array], inputs: Sequence[Tensor], origin: Path | str = "inputs"
+) -> list[Arrays]:
+    """Return samples from arrays in memory, one for each input, as `load_samples` from a file.
+
+    `origin` is what messages call the place that they come from.
+    """
+    return _split(origin, stack_inputs(origin, inputs, arrays, "input"), "input")
 
 
 def stack_samples(samples: Sequence[Arrays]) -> dict[str, Array]:

@@ -12,9 +12,10 @@ import numpy as np
 from ethosgen.host.file_errors import require_writable
 from ethosgen.quantization import find_quantizer
 from ethosgen.quantization.advice import Advice, advice, hurts, trials
+from ethosgen.quantization.data import CalibrationData, Samples, read_data
 from ethosgen.quantization.layers import QuantizedLayer, layers_of, worst_db
 from ethosgen.quantization.scripts import Answer, Arrays, Quantizer, Step
-from ethosgen.samples.files import load_array, load_samples
+from ethosgen.samples.pictures import AS_IT_IS, Preparation
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.grammar import counted, nearest
 from ethosgen.values.network import Tensor
@@ -29,11 +30,13 @@ from ethosgen.values.watch import Watch
 MOST_MEASURED = 16
 """Number of samples on which layers are compared; storing all tensors of more is slow."""
 
-Samples = Sequence[Mapping[str, np.ndarray[Any, Any]]]
 
-
-def quantize(asked: QuantizationRequest, watch: Watch) -> QuantizationReport:
+def quantize(
+    asked: QuantizationRequest, watch: Watch, preparation: Preparation = AS_IT_IS
+) -> QuantizationReport:
     """Write the quantized network and return the loss.
+
+    `preparation` is what pictures and sounds of a folder become.
 
     Raises InputError for unusable files and data, ToolError if the quantizer is not installed,
     UnsupportedError if it fails. Nothing is written then.
@@ -44,7 +47,7 @@ def quantize(asked: QuantizationRequest, watch: Watch) -> QuantizationReport:
         raise InputError(f"cannot read '{asked.network}': no such file")
     quantizer.require()
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as folder:
-        job = _QuantizationRun(quantizer, asked, Path(folder), watch)
+        job = _QuantizationRun(quantizer, asked, Path(folder), watch, preparation)
         report = job.run()
         _deliver(job.result, output)
     return report
@@ -58,7 +61,9 @@ class _QuantizationRun:
     asked: QuantizationRequest
     folder: Path
     watch: Watch
+    preparation: Preparation
     outputs: int = 1
+    weights: tuple[int, int] = (0, 0)
 
     @property
     def result(self) -> Path:
@@ -69,9 +74,11 @@ class _QuantizationRun:
         with watch.phase("read", f"reading '{asked.network}'"):
             self.quantizer.checks(asked.network, self.folder)
             inputs = self.inputs()
-            samples = _finite(asked.data, load_samples(asked.data, inputs))
+            own = asked.labels if asked.test_data is None else None
+            data = read_data(asked.data, inputs, own, self.preparation)
+            samples = data.samples
             inputs = [_as_given(tensor, samples[0]) for tensor in inputs]
-            labelled = self.labelled(inputs, samples)
+            labelled = self.labelled(inputs, data)
         with watch.phase("quantize", f"quantizing with {counted(len(samples), 'sample')}"):
             self.quantize(inputs, samples)
         some = _stacked(_spread(samples, MOST_MEASURED))
@@ -92,6 +99,8 @@ class _QuantizationRun:
             bytes_before=asked.network.stat().st_size,
             bytes_after=self.result.stat().st_size,
             integer_ends=ends,
+            weights_before=self.weights[0],
+            weights_after=self.weights[1],
         )
 
     def ask(self, *steps: Step) -> list[Answer]:
@@ -136,6 +145,7 @@ class _QuantizationRun:
             text += f", and the accuracy on {counted(len(samples), 'sample')}"
         with self.watch.phase("measure", text):
             (answer, _), *answers = self.ask(*steps)
+        self.weights = tuple(answer["weights"])
         layers, ratio = layers_of(answer["layers"]), worst_db(answer["outputs"])
         if labelled is None:
             return layers, ratio, None
@@ -155,19 +165,23 @@ class _QuantizationRun:
             )
         return ends
 
-    def labelled(self, inputs: Sequence[Tensor], samples: Samples) -> tuple[Samples, Any] | None:
+    def labelled(
+        self, inputs: Sequence[Tensor], data: CalibrationData
+    ) -> tuple[Samples, Any] | None:
         """Return the samples with labels, None if there are none."""
         asked = self.asked
-        if asked.labels is None:
-            if asked.test_data is not None:
-                raise InputError("--test-data is compared with labels; name them with --labels")
+        if asked.test_data is not None:
+            data = read_data(asked.test_data, inputs, asked.labels, self.preparation)
+            if data.labels is None:
+                raise InputError(
+                    f"{asked.test_data}: --test-data is compared with labels; add them as 'y', or "
+                    "name them with --labels"
+                )
+        if data.labels is None:
             return None
         if self.outputs != 1:
-            raise InputError(f"--labels needs a network with one output; this has {self.outputs}")
-        tested = samples
-        if asked.test_data is not None:
-            tested = _finite(asked.test_data, load_samples(asked.test_data, inputs))
-        return tested, _labels(asked.labels, len(tested))
+            raise InputError(f"labels need a network with one output; this has {self.outputs}")
+        return data.samples, data.labels
 
     def advice(
         self,
@@ -220,31 +234,8 @@ def _deliver(content: Path, output: Path) -> None:
         raise cannot_write(output, error) from None
 
 
-def _finite(path: Path, samples: Samples) -> Samples:
-    for number, sample in enumerate(samples):
-        for name, array in sample.items():
-            if array.dtype.kind == "f" and not np.all(np.isfinite(array)):
-                raise InputError(
-                    f"{path}: sample {number} of input '{name}' holds values that are not finite "
-                    "(NaN or infinite)"
-                )
-    return samples
-
-
 def _as_given(tensor: Tensor, sample: Mapping[str, np.ndarray[Any, Any]]) -> Tensor:
     return Tensor(tensor.index, tensor.name, sample[tensor.name].shape, tensor.dtype)
-
-
-def _labels(path: Path, count: int) -> np.ndarray[Any, Any]:
-    """Return the classes of `count` samples; InputError if the file does not hold them."""
-    labels = load_array(path)
-    if labels.dtype.kind not in "iu":
-        raise InputError(f"{path}: labels are the numbers of classes, but it holds {labels.dtype}")
-    if labels.shape not in ((count,), (count, 1)):
-        raise InputError(
-            f"{path}: has shape {labels.shape}, but must have ({count},), a label for each sample"
-        )
-    return labels.reshape(-1)
 
 
 def _check_names(keep: Sequence[str], layers: Sequence[str]) -> None:

@@ -115,6 +115,10 @@ class QuantizationReport:
     advice: Sequence[Any]
     bytes_before: int
     bytes_after: int
+    weights_before: int
+    """Bytes of the float network's weights and biases."""
+    weights_after: int
+    """Bytes of the same in the quantized network, without scales."""
     integer_ends: Sequence[str] = ()
     """The inputs and outputs that are integers, if that was asked for."""
 
@@ -149,5 +153,7 @@ class QuantizationReport:
             "advice": [advice.as_json() for advice in self.advice],
             "bytes_before": self.bytes_before,
             "bytes_after": self.bytes_after,
+            "weights_before": self.weights_before,
+            "weights_after": self.weights_after,
             "integer_ends": list(self.integer_ends),
         }

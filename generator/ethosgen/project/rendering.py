@@ -83,9 +83,9 @@ def render(
     is_shared = len(programs) > 1
     devices = unite([device for program in programs for device in program.plan.devices])
     require_devices(platform, board, devices)
+    names = tuple(program.name for program in programs)
     own = [network_facts(program, board, memory_mode, is_shared) for program in programs]
-    npu = programs[0].plan.accelerator
-    driver = compiler_of(npu).files([p.plan for p in programs]) if npu else ProjectFiles()
+    npu, driver = programs[0].plan.accelerator, _driver_files(programs)
     wrapped = _wrapped_files(programs, platform)
     driver_facts = _driver_facts(npu, board, memory_mode, platform, own)
     environment = make_environment(tuple(filter(None, (*layout.templates, driver.templates))))
@@ -95,7 +95,7 @@ def render(
     facts |= platform_files(platform).facts(board, driver_facts, wrapped)
     more = {**driver.on(platform), **device_files(platform, devices)}
     library = _render_library(environment, layout, more, programs, facts) | _copies(wrapped)
-    library[f"{LIBRARY}/{RECORD}"] = deviations(library, [program.name for program in programs])
+    library[f"{LIBRARY}/{RECORD}"] = deviations(library, names)
     library, facts["digest"] = imprint(library, programs, facts, driver, wrapped, app)
     library[REVIEW] = _render(environment, REVIEW, facts | review_facts(programs, library))
     library[MANIFEST] = make_manifest(
@@ -103,11 +103,10 @@ def render(
     )
     if with_ci:
         facts |= ci_facts(programs[0], board, platform, ci_ethosgen)
-    wheel = ci_wheel(ci_ethosgen) if with_ci else {}
-    application = _render_application(environment, layout, facts, with_ci) | wheel
-    application |= application_licences()
+    application = _render_application(environment, layout, facts, with_ci)
+    application |= (ci_wheel(ci_ethosgen) if with_ci else {}) | application_licences()
     return Project(
-        names=tuple(program.name for program in programs),
+        names=names,
         board=board.name,
         npu=programs[0].plan.npu,
         io=programs[0].io,
@@ -119,6 +118,12 @@ def render(
         library=frozenset(library),
         app=app,
     )
+
+
+def _driver_files(programs: Sequence[Program]) -> ProjectFiles:
+    """Return the files of the driver of the NPU that all programs have, if any."""
+    npu = programs[0].plan.accelerator
+    return compiler_of(npu).files([p.plan for p in programs]) if npu else ProjectFiles()
 
 
 def _checked_layout(

@@ -80,11 +80,9 @@ def render(
     layout = _checked_layout(programs, board, platform, handover, app)
     whole, board = board, platform_files(platform).networks_board(board)
     check_capacity(programs, board, memory_mode)
-    is_shared = len(programs) > 1
-    devices = unite([device for program in programs for device in program.plan.devices])
-    require_devices(platform, board, devices)
+    devices = _devices(programs, platform, board)
     names = tuple(program.name for program in programs)
-    own = [network_facts(program, board, memory_mode, is_shared) for program in programs]
+    own = [network_facts(program, board, memory_mode, len(programs) > 1) for program in programs]
     npu, driver = programs[0].plan.accelerator, _driver_files(programs)
     wrapped = _wrapped_files(programs, platform)
     driver_facts = _driver_facts(npu, board, memory_mode, platform, own)
@@ -118,6 +116,13 @@ def render(
         library=frozenset(library),
         app=app,
     )
+
+
+def _devices(programs: Sequence[Program], platform: str, board: Board) -> Sequence[Device]:
+    """Return the devices of all programs; InputError if the firmware cannot drive one."""
+    devices = unite([device for program in programs for device in program.plan.devices])
+    require_devices(platform, board, devices)
+    return devices
 
 
 def _driver_files(programs: Sequence[Program]) -> ProjectFiles:

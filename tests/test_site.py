@@ -36,7 +36,7 @@ def pages(entry: object) -> Iterator[str]:
 
 def test_every_page_has_one_place() -> None:
     parts = [name for entry in SETTINGS["nav"] for name in entry]
-    assert parts[1:] == ["Tutorial", "How-tos", "Reference", "Explanation", "Evidence"]
+    assert parts[1:] == ["Tutorials", "How-tos", "Reference", "Explanation", "Evidence"]
     named = list(pages(SETTINGS["nav"]))
     docs = [path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")]
     evidence = [f"evidence/{path.name}" for path in (ROOT / "evidence").glob("*.md")]

@@ -84,8 +84,8 @@ def test_the_way_from_pytorch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (data,) = snippets("python", "Data", PAGES["pytorch"])
     (train,) = snippets("python", "Train and export", PAGES["pytorch"])
     run_python(Path(sys.executable), data, tmp_path)
-    run_python(ENVIRONMENTS["torch"].python, train, tmp_path)
-    run_commands(PAGES["pytorch"], tmp_path, monkeypatch)
+    run_python(ENVIRONMENTS["torch"].find(), train, tmp_path)
+    run_commands(PAGES["pytorch"], tmp_path, monkeypatch, "fidelity")
 
 
 @pytest.mark.slow

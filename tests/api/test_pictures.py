@@ -41,11 +41,15 @@ def test_a_report_plots_its_parts(report: ReportedNetwork, what: str, tmp_path: 
 
 
 def test_the_graph_has_each_operator_with_its_place(report: ReportedNetwork) -> None:
+    from matplotlib.patches import FancyArrowPatch
+
     figure = report.plot("graph").figure
     shown = {label.split("  ")[0] for label in labels(figure)}
     assert shown == {f"{layer.operator} {layer.code}" for layer in report.layers}
     (axis,) = figure.axes
     assert "on the NPU" in axis.get_title()
+    lines = [patch for patch in axis.patches if isinstance(patch, FancyArrowPatch)]
+    assert len(lines) == sum(len(layer.inputs) for layer in report.layers)
 
 
 def test_the_timeline_has_the_times_of_the_report(report: ReportedNetwork) -> None:

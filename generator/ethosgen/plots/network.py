@@ -28,6 +28,8 @@ _WIDTH = 8.0
 """The width of a plot in inches."""
 _LANE, _AREA, _RANK, _NODE = 0.55, 3.2, 0.5, 1.7
 """Inches for a lane, a memory, a rank of the graph, and the width of an operator."""
+_NODE_SHARE = 0.84
+"""The part of an operator's column that its box takes."""
 _HEIGHT = 40.0
 """The most inches of a graph."""
 
@@ -126,10 +128,18 @@ def _ranks(layers: Sequence[ReportLayer]) -> dict[int, int]:
 
 
 def _edges(axis: Any, layer: ReportLayer, places: Mapping[int, tuple[float, float]]) -> None:
+    """Draw a line from each input, beside the operators that it skips."""
+    from matplotlib.patches import FancyArrowPatch
+
     x, y = places[layer.operator]
     for source in layer.inputs:
         left, above = places[source]
-        axis.plot([left, x], [above + 0.3, y - 0.3], color="#8a94a3", lw=1, zorder=1)
+        skips = y - above > 1
+        beside = _NODE_SHARE / 2 if skips else 0.0
+        ends = (left + beside, above), (x + beside, y)
+        bend = "arc3,rad=-0.5" if skips else "arc3"
+        line = {"arrowstyle": "-", "connectionstyle": bend, "color": "#8a94a3", "lw": 1}
+        axis.add_patch(FancyArrowPatch(*ends, shrinkA=0, shrinkB=0, zorder=1, **line))
 
 
 def _operator(axis: Any, layer: ReportLayer, place: tuple[float, float]) -> None:
@@ -139,8 +149,9 @@ def _operator(axis: Any, layer: ReportLayer, place: tuple[float, float]) -> None
     colour = _colour(style_of(layer.on))
     axis.add_patch(
         FancyBboxPatch(
-            (x - 0.42, y - 0.28), 0.84, 0.56, boxstyle="round,pad=0,rounding_size=0.08",
-            facecolor=colour, edgecolor="none", mutation_aspect=2, zorder=2,
+            (x - _NODE_SHARE / 2, y - 0.28), _NODE_SHARE, 0.56,
+            boxstyle="round,pad=0,rounding_size=0.08", facecolor=colour,
+            edgecolor="none", mutation_aspect=2, zorder=2,
         )
     )  # fmt: skip
     share = f"  {layer.share:.0%}" if layer.share else ""
@@ -173,7 +184,7 @@ def _rectangle(axis: Any, place: tuple[float, float, float, float], box: Box) ->
     axis.add_patch(
         Rectangle((x, y), width, height, facecolor=colour, edgecolor=_PAPER, linewidth=0.4)
     )
-    text = next((t for t in (box.label, box.shorter) if t and len(t) <= width * 0.75), "")
+    text = next((t for t in (box.label, box.shorter) if t and len(t) <= width * 0.6), "")
     if text:
         axis.text(
             x + width / 2, y + height / 2, text, ha="center", va="center", color=_PAPER,

@@ -149,6 +149,7 @@ def create_report(
     output: str | os.PathLike[str] | None = None,
     perfetto: str | os.PathLike[str] | None = None,
     explorer: str | os.PathLike[str] | None = None,
+    quality: Sequence[str | os.PathLike[str]] = (),
     force: bool = False,
     announce: Announce | None = None,
     **options: Unpack[VerifyOptions],
@@ -165,6 +166,8 @@ def create_report(
         output: the page (.html) to write.
         perfetto: the file for Perfetto to write.
         explorer: the file for Model Explorer to write.
+        quality: files of `ethosgen accuracy --json` or `quantize --json` about the network, whose
+            figures the page shows.
         force: replace files that ethosgen did not write.
         announce: receives a line for each phase, such as `print`.
         **options: the options of FirmwareOptions and SampleOptions.
@@ -180,7 +183,8 @@ def create_report(
     with files_of([network]) as sources:
         recipe = make_recipe([network], sources, board, options)
         command = _call(network, shown)
-        request = ReportRequest(recipe, on, inputs, criteria, command=command)
+        measured = tuple(map(Path, quality))
+        request = ReportRequest(recipe, on, inputs, criteria, command=command, quality=measured)
         report = make_report(request, watch_of(announce))
     write_report(report, files)
     return plotted(ReportedNetwork, report)

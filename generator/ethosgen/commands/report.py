@@ -61,6 +61,14 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="FILE.json",
     help="Also write each operator's share of the time as node data for Model Explorer.",
 )
+@click.option(
+    "--quality",
+    type=_FILE,
+    multiple=True,
+    metavar="FILE.json",
+    help="Also show the accuracy or the quantization error in a file that 'ethosgen accuracy "
+    "--json' or 'quantize --json' printed; repeatable.",
+)
 @click.option("--force", is_flag=True, help="Replace files that ethosgen report did not write.")
 @VERBOSE
 @JSON
@@ -73,6 +81,7 @@ def report(
     output: Path | None,
     perfetto: Path | None,
     explorer: Path | None,
+    quality: tuple[Path, ...],
     force: bool,
     as_json: bool,
     line: Any,
@@ -103,6 +112,7 @@ def report(
         criteria=criteria,
         line=line,
         command=_command(click.get_current_context()),
+        quality=quality,
     )
     with Progress() as progress:
         content = make_report(asked, progress.watch())

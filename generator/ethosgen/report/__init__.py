@@ -2,6 +2,7 @@
 
 calls        the calls of the generated C, with the network's operators in each
 layers       the network's operators with place, time and bytes; partitions; errata
+quality      accuracy and quantization error that other commands measured
 operands     what an operator is known by, and its tensors with their quantization
 timeline     the work of NPU, DMA and CPU, one after the other
 memory       what lies where in the arena, and when

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from ethosgen.report.quality import MeasuredQuality
 from ethosgen.values.advice import Improvement
 from ethosgen.values.headline import Headline
 from ethosgen.values.optimization import Optimization
@@ -331,6 +332,8 @@ class NetworkReport:
     """What the optimizer did; the layers are those of the optimized network."""
     advice: tuple[Improvement, ...] = ()
     """What would help, the largest gain first."""
+    quality: MeasuredQuality | None = None
+    """Accuracy and quantization error, if the user measured them."""
     format: int = FORMAT
 
     def __repr__(self) -> str:

@@ -36,6 +36,7 @@ from ethosgen.report.assembly import Observed, assemble
 from ethosgen.report.content import NetworkReport, ReportSetting
 from ethosgen.report.exports import MARKS, node_data, perfetto_trace
 from ethosgen.report.page import GENERATOR, render_page
+from ethosgen.report.quality import read_quality
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.network import Network
@@ -73,6 +74,7 @@ class ReportRequest:
     """What to report: a recipe of one network, its target and samples, and the user's command.
 
     `on` is a target, SIMULATE, or None: QEMU if it has the recipe's board, otherwise SIMULATE.
+    `quality` are files of --json of `accuracy` and `quantize` about the same network.
     """
 
     recipe: Recipe
@@ -81,6 +83,7 @@ class ReportRequest:
     criteria: Criteria = USUAL
     line: "Line | None" = None
     command: str = ""
+    quality: Sequence[Path] = ()
 
 
 def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
@@ -90,6 +93,9 @@ def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
         raise InputError(
             f"a report is about one network but got {len(recipe.networks)}; run it once for each"
         )
+    file = recipe.networks[0]
+    given = (file.name, file.stem, *recipe.names[:1])
+    quality = read_quality(asked.quality, given)
     on = asked.on or _usual_target(recipe)
     require_inputs(asked.criteria.golden, asked.inputs.are_given)
     if on == SIMULATE:
@@ -112,7 +118,7 @@ def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
             report,
             setting,
         )
-        return assemble(seen)
+        return replace(assemble(seen), quality=quality)
 
 
 def _board(recipe: Recipe) -> Board:

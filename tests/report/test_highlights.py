@@ -1,9 +1,20 @@
 """What the page says first: the longest layers, the places, what is not on the NPU, the peak."""
 
+from dataclasses import replace
+
 import pytest
 
-from ethosgen.report.highlights import largest_at_peak, left_out, longest_layers, places
+from ethosgen.report.highlights import (
+    busy_part,
+    headroom,
+    largest_at_peak,
+    left_out,
+    longest_layers,
+    places,
+)
+from ethosgen.report.page import render_page
 from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.headline import Occupancy
 from tests import ROOT
 from tests.support.reports import CUT, report_of
 
@@ -43,3 +54,23 @@ def test_the_largest_blocks_are_those_of_the_peak() -> None:
     largest = largest_at_peak(arena)
     assert all(block.first <= arena.peak_slot <= block.last for block in largest)
     assert sum(block.bytes for block in largest) == pytest.approx(arena.peak_bytes, rel=0.2)
+
+
+def test_headroom_is_what_the_board_has_left() -> None:
+    report = report_of()
+    assert headroom(report) == []
+    used = replace(report.headline, ram=Occupancy(600, 1000), flash=Occupancy(2500, 2000))
+    on_board = replace(report.setting, board="corstone300")
+    costs = replace(report.costs, seconds=0.00034)
+    text = render_page(replace(report, headline=used, setting=on_board, costs=costs))
+    assert "Headroom on corstone300" in text and "bytes are in use, 400 are free." in text
+    assert "bytes are in use, 0 are free." in text
+    assert "At most 2,900 inferences per second" in text
+
+
+def test_the_busy_part_is_of_all_the_npus_cycles() -> None:
+    report = report_of()
+    macs = sum(layer.macs for layer in report.layers if layer.on == "npu")
+    assert report.costs.npu_cycles
+    assert busy_part(report) == pytest.approx(macs / report.costs.npu_cycles / 128)
+    assert busy_part(report_of(npu=NO_NPU)) is None

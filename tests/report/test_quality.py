@@ -47,7 +47,7 @@ def test_both_answers_are_read_and_shown(tmp_path: Path) -> None:
     assert found.accuracy == (
         AccuracyFigure("right, of the float network", 0.95, 20),
         AccuracyFigure("right, after quantization", 0.9, 20),
-        AccuracyFigure("right", 0.9, 10),
+        AccuracyFigure("right answers", 0.9, 10),
         AccuracyFigure("right among the best 5", 1.0, 10),
     )
     assert found.layers[1] == LayerNoise("b", "Relu", "int8", 0, None, 0.0)

@@ -121,6 +121,12 @@ def brief(attributes: Mapping[str, str]) -> str:
     )
 
 
+def rate(seconds: float) -> str:
+    """Return how often in a second something happens that takes `seconds`, in two digits."""
+    often = rounded(1 / seconds)
+    return f"{often:,.0f}" if often >= 10 else f"{often:g}"
+
+
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
@@ -136,4 +142,5 @@ def _environment() -> jinja2.Environment:
     environment.filters["style"] = charts.style_of
     environment.filters["largest"] = highlights.largest_at_peak
     environment.filters["brief"] = brief
+    environment.filters["rate"] = rate
     return environment

@@ -99,7 +99,7 @@ def _accuracy(answer: Mapping[str, Any]) -> Iterator[AccuracyFigure]:
     samples = int(answer["samples"])
     if classes := answer["classification"]:
         for k, best in classes["top"].items():
-            title = "right" if k == "1" else f"right among the best {k}"
+            title = "right answers" if k == "1" else f"right among the best {k}"
             yield AccuracyFigure(title, float(best["accuracy"]), samples)
     if (detection := answer["detection"]) and detection["auc"] is not None:
         yield AccuracyFigure("area under the ROC curve", float(detection["auc"]), samples)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from ethosgen.host.pages import figure, framed_page
+from ethosgen.values.grammar import counted
 from ethosgen.values.time import duration, percent
 from ethosgen_place.report import PlacementReport
 
@@ -63,7 +64,7 @@ def _figures(report: PlacementReport) -> Iterator[tuple[str, str]]:
     if hot := facts["hottest_link"]:
         yield "Hottest link", f"{hot['link']}, busy for {percent(hot['load'])} of the time"
     if short := facts["short_of_buffers"]:
-        room = f"room for {short['buffers']:,} of {short['needed']:,} samples"
+        room = f"room for {short['buffers']:,} of {counted(short['needed'], 'sample')}"
         yield "Short of buffers", f"{short['hand_over']}: {room}"
 
 

@@ -71,7 +71,7 @@ def test_both_have_every_file_of_the_library_with_its_digest(project: Project) -
     wanted = {
         path.removeprefix("model/"): hashlib.sha256(project.files[path]).hexdigest()
         for path in project.library
-        if path.removeprefix("model/") not in LATER
+        if path.removeprefix("model/") not in (*LATER, "REVIEW.md")  # it lists the bills' digests
     }
     spdx = {
         file["fileName"].removeprefix("./"): file["checksums"][1]["checksumValue"]

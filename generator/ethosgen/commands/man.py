@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from ethosgen.commands.help import GroupedCommand
+from ethosgen.values.grammar import counted
 from ethosgen.version import __version__
 
 _AS_IT_IS = "\b"
@@ -81,7 +82,7 @@ def man(ctx: click.Context, output: Path | None) -> None:
             path.write_text(page, encoding="utf-8")
         else:
             click.echo(f"{path} is not a page of ethosgen's: left as it is", err=True)
-    click.echo(f"{folder}: {len(pages)} pages")
+    click.echo(f"{folder}: {counted(len(pages), 'page')}")
     where = f"-M {folder.parent} " if output else ""
     click.echo(f"next: man {where}ethosgen-verify", err=True)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ethosgen.proof.commands import accesses
 from ethosgen.proof.image import FirmwareImage, LoadedSection, read_image
+from ethosgen.values.grammar import counted
 
 _PARTS = ("commands", "weights", "arena", "io", "fast")
 """The parts of a firmware that the NPU reaches; each has a section."""
@@ -74,7 +75,7 @@ def _arena(image: FirmwareImage, network: Mapping[str, Any]) -> Iterator[str]:
     (addr, size), plan = found[0], network["plan"]["arena"]
     wanted = plan["bytes"] if plan else 0
     if wanted > size:
-        yield f"the arena of '{network['name']}' has {size} bytes, but its plan has {wanted}"
+        yield f"the arena of '{network['name']}' has {counted(size, 'byte')}, but its plan has {wanted}"
     section = image.part(".ethosgen_arena")
     if section is not None and not section.start <= addr <= addr + size <= section.end:
         yield f"the arena of '{network['name']}' is outside of section {section.name}"
@@ -111,7 +112,7 @@ def _streams(image: FirmwareImage, network: str) -> Iterator[str]:
             continue
         regions = _regions(image, addr, size)
         if regions is None:
-            yield f"the table of streams has no entry of {name}, with its {size} bytes"
+            yield f"the table of streams has no entry of {name}, with its {counted(size, 'byte')}"
             continue
         words = image.bytes_at(addr + _HEADER_BYTES, size - _HEADER_BYTES)
         try:

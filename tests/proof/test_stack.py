@@ -17,6 +17,7 @@ from ethosgen.proof.unbounded import UnboundedError
 from ethosgen.targets.session import RunReply, Session
 from ethosgen.targets.stack_bounds import StackBounds
 from ethosgen.toolchain import build
+from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import BuildError, TargetError
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
@@ -42,6 +43,13 @@ def frames_by_gcc(folder: Path) -> dict[str, int]:
     frames = {m.group(1): int(m.group(2)) for m in found if m.group(3) == "static"}
     twice = [name for name in frames if sum(m.group(1) == name for m in found) > 1]
     return {name: size for name, size in frames.items() if name not in twice}
+
+
+def frames_of_file(folder: Path, file: str, *names: str) -> int:
+    """Return the sum of what GCC says of functions of a file."""
+    found = [m for path in folder.rglob("*.su") for m in _SU.finditer(path.read_text())]
+    sizes = {m.group(1): int(m.group(2)) for m in found if m.group(0).lstrip().startswith(file)}
+    return sum(sizes[name] for name in names)
 
 
 def project_of(board: str, directory: Path, network: Path = NETWORK) -> ProjectInfo:
@@ -158,6 +166,33 @@ def test_pointers_reach_what_a_caller_takes(call: str, core: str, tmp_path: Path
     elf = link(POINTERS % call, tmp_path, "-O1", "-fno-inline", core=core)
     path = need(elf).path
     assert path[0] == "net_run()" and path[-1] == "large()"
+
+
+@needs_arm_gcc
+def test_static_functions_of_one_name_are_several(tmp_path: Path) -> None:
+    """Two files may each have a function `same`; the second was taken for a part of its caller."""
+    static = "static __attribute__((noinline)) int same(int n) { volatile char a[%d]; a[n] = 1; "
+    static += "return a[n]; }"
+    (tmp_path / "one.c").write_text(static % 8 + "int one(int n) { return same(n) + 1; }")
+    source = f"int one(int); {static % 400} int net_run(int n) {{ return one(n) + same(n); }}"
+    found = need(link(source, tmp_path, "-O1", "one.c"))
+    assert found.path == ("net_run()", "same()")
+    assert found.bytes == frames_of_file(tmp_path, "net.c", "net_run", "same")
+
+
+@needs_build
+@pytest.mark.compiler("clang-19")
+@pytest.mark.parametrize("board", ["corstone300", "mps2-an505"])
+def test_kernels_that_clang_compiled_have_a_bound(board: str, tmp_path: Path) -> None:
+    place = tmp_path / "p"
+    flow.create_project(
+        recipe(WORDS, board=board, npu=NO_NPU, check=False), directory=place, watch=Watch()
+    )
+    file = str(place / "cmake" / "clang.cmake")
+    options = {"CMAKE_TOOLCHAIN_FILE": file, "CMAKE_C_COMPILER": "clang-19"}
+    bound = bound_stack(build(place, "qemu", options).elf, "kws_int8", has_floats=True)
+    assert bound.need is not None, bound.why
+    assert len(bound.need.path) > 2
 
 
 @needs_arm_gcc

@@ -34,17 +34,16 @@ class LoadedSection:
 
 @dataclass(frozen=True)
 class FirmwareImage:
-    """The sections, and the symbols by name and by address, without Thumb's bit 0."""
+    """The sections, and the symbols by name and by address, without Thumb's bit 0.
+
+    `functions` has the first of several static functions of one name, `names` has all.
+    """
 
     parts: tuple[LoadedSection, ...]
     functions: dict[str, int] = field(repr=False)
+    names: dict[int, str] = field(repr=False)
     objects: dict[str, tuple[int, int]] = field(repr=False)
     marks: tuple[tuple[int, str], ...] = field(repr=False)
-
-    @cached_property
-    def names(self) -> dict[int, str]:
-        """The functions' names by address; the first of several."""
-        return {addr: name for name, addr in reversed(self.functions.items())}
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -137,6 +136,7 @@ def _part(section: Section) -> LoadedSection:
 
 def _with_symbols(parts: tuple[LoadedSection, ...], table: object) -> FirmwareImage:
     functions: dict[str, int] = {}
+    names: dict[int, str] = {}
     objects: dict[str, tuple[int, int]] = {}
     marks: list[tuple[int, str]] = []
     for symbol in table.iter_symbols() if isinstance(table, SymbolTableSection) else ():
@@ -145,6 +145,7 @@ def _with_symbols(parts: tuple[LoadedSection, ...], table: object) -> FirmwareIm
             marks.append((value, symbol.name[:2]))
         elif kind == "STT_FUNC" and symbol["st_shndx"] != "SHN_UNDEF":
             functions.setdefault(symbol.name, value & ~1)
+            names.setdefault(value & ~1, symbol.name)
         elif symbol["st_shndx"] != "SHN_UNDEF":
             objects.setdefault(symbol.name, (value, symbol["st_size"]))
-    return FirmwareImage(parts, functions, objects, tuple(sorted(marks)))
+    return FirmwareImage(parts, functions, names, objects, tuple(sorted(marks)))

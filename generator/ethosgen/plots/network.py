@@ -138,7 +138,12 @@ def _edges(axis: Any, layer: ReportLayer, places: Mapping[int, tuple[float, floa
         beside = _NODE_SHARE / 2 if skips else 0.0
         ends = (left + beside, above), (x + beside, y)
         bend = "arc3,rad=-0.5" if skips else "arc3"
-        line = {"arrowstyle": "-", "connectionstyle": bend, "color": "#8a94a3", "lw": 1}
+        line: dict[str, Any] = {
+            "arrowstyle": "-",
+            "connectionstyle": bend,
+            "color": "#8a94a3",
+            "lw": 1,
+        }
         axis.add_patch(FancyArrowPatch(*ends, shrinkA=0, shrinkB=0, zorder=1, **line))
 
 

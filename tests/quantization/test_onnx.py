@@ -1,6 +1,7 @@
 """Float .onnx networks: what is written, checked with ONNX's own tools and plain sessions."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,17 @@ from onnx import numpy_helper
 
 from ethosgen import flow
 from ethosgen.studies.quantization import quantize
-from ethosgen.values.errors import InputError
+from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.quantization import QuantizationReport, QuantizationRequest
 from ethosgen.values.watch import Watch
-from tests.support.float_onnx import add_conv, drawn, lopsided_onnx, small_onnx, write
+from tests.support.float_onnx import (
+    add_conv,
+    drawn,
+    lopsided_classifier,
+    lopsided_onnx,
+    small_onnx,
+    write,
+)
 from tests.support.onnx_networks import OnnxNetwork
 
 pytestmark = pytest.mark.slow
@@ -152,6 +160,84 @@ def test_what_helps_a_network_that_quantization_hurts_is_advised(tmp_path: Path)
     assert run(network, tmp_path, activations="int16", force=True)[0].sqnr_db == pytest.approx(
         wide.sqnr_db, abs=0.01
     )
+
+
+def labelled_classifier(folder: Path, ratio: float = 300) -> tuple[Path, Path]:
+    """Write a classifier that int8 hurts, and images with the classes that it gives them."""
+    generator = np.random.default_rng(5)
+    colours = generator.standard_normal((120, 3, 1, 1))
+    batch = generator.standard_normal((120, 3, 8, 8)) * 0.5 + colours
+    batch = batch.astype(np.float32)
+    scores = outputs(lopsided_classifier(folder / "float.onnx", ratio=ratio), batch)
+    bias = -np.median(scores, axis=0)  # so that every class is used
+    network = lopsided_classifier(folder / "float.onnx", bias, ratio)
+    classes = outputs(network, batch).argmax(axis=1)
+    assert len(set(classes)) >= 4
+    np.savez(folder / "labelled.npz", x=batch, y=classes)
+    return network, folder / "labelled.npz"
+
+
+def test_the_advised_layer_brings_the_accuracy_back(tmp_path: Path) -> None:
+    network, data = labelled_classifier(tmp_path)
+    request = QuantizationRequest(network, data, tmp_path / "made.onnx")
+    hurt = quantize(request, Watch())
+    assert hurt.accuracy is not None
+    assert hurt.accuracy.before == 1
+    assert hurt.accuracy.after < 0.6
+    layers = next(advice.options for advice in hurt.advice if advice.options[0] == "--keep")
+    kept = tuple(word for word in layers if word != "--keep")
+    assert kept == ("wide", "narrow")
+    well = quantize(replace(request, keep=kept, force=True), Watch())
+    assert well.accuracy is not None
+    assert well.accuracy.after >= 0.97
+
+
+def test_as_few_layers_as_the_budget_needs_become_int16(tmp_path: Path) -> None:
+    network, data = labelled_classifier(tmp_path)
+    request = QuantizationRequest(network, data, tmp_path / "made.onnx", max_loss=0.03)
+    report = quantize(request, Watch())
+    mixed, accuracy = report.mixture, report.accuracy
+    assert mixed is not None
+    assert accuracy is not None
+    assert mixed.loss_int8 > 0.03
+    assert mixed.wide == ("wide",)
+    assert next(iter(mixed.sensitivities)) == "wide"
+    types = {layer.name: layer.dtype for layer in report.layers}
+    # `narrow` reads the result of `wide`, so it computes in int16, and its own is then converted
+    assert [name for name, dtype in types.items() if dtype == "int16"] == ["wide", "narrow"]
+    with np.load(data) as stored:
+        answers = outputs(tmp_path / "made.onnx", stored["x"]).argmax(axis=1)
+        lost = float(np.mean(answers != stored["y"]))
+    assert lost == pytest.approx(mixed.loss) == pytest.approx(1 - accuracy.after)
+    assert lost <= 0.03
+    made = flow.read(tmp_path / "made.onnx", None, Watch())
+    convolutions = [op for op in made.graph.operators if op.code == "CONV_2D"]
+    kinds = [made.graph.tensors[op.outputs[0]].dtype for op in convolutions]
+    assert kinds == ["int8", "int16", "int16", "int8"]
+
+
+def test_a_budget_that_int8_keeps_or_nothing_can_keep_is_told(tmp_path: Path) -> None:
+    network, data = labelled_classifier(tmp_path, ratio=30_000)
+    request = QuantizationRequest(network, data, tmp_path / "made.onnx", max_loss=0.0)
+    with pytest.raises(UnsupportedError, match=r"0\.00% cannot be met: the least loss .* int16 in"):
+        quantize(request, Watch())
+    assert not (tmp_path / "made.onnx").exists()
+    report = quantize(replace(request, max_loss=0.9), Watch())
+    assert report.mixture is not None
+    assert not report.mixture.wide
+    assert {layer.dtype for layer in report.layers} == {"int8"}
+
+
+def test_a_budget_without_labels_or_for_another_format_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--max-loss is a share of labelled samples"):
+        run(small_onnx(tmp_path / "float.onnx"), tmp_path, max_loss=0.01)
+    with pytest.raises(InputError, match=r"--max-loss is not for \.tflite"):
+        quantize(
+            QuantizationRequest(
+                tmp_path / "x.tflite", tmp_path, tmp_path / "y.tflite", max_loss=0.01
+            ),
+            Watch(),
+        )
 
 
 def test_an_old_opset_is_converted(tmp_path: Path) -> None:

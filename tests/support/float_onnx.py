@@ -105,3 +105,24 @@ def _add_layer(net: OnnxNetwork, layer: Any, x: str, name: str) -> str:
         group=len(bias) if is_depthwise else 1,
     )
     return net.add("Relu", [raw], name) if layer.relu else raw
+
+
+def lopsided_classifier(path: Path, bias: Array | None = None, ratio: float = 300) -> Path:
+    """Write a classifier of (1, 3, 8, 8) that needs what int8 rounds away between two layers.
+
+    One channel of `wide` is `ratio` times as large as the others, and `narrow` needs only those;
+    before and behind them are harmless layers.
+    """
+    net = OnnxNetwork(4)
+    x = add_conv(net, net.add_input("image", 1, 3, 8, 8), "before", drawn(net, 6, 3, 3, 3) * 0.3)
+    first, second = drawn(net, 8, 6, 1, 1), drawn(net, 8, 8, 1, 1)
+    first[0] *= ratio
+    second[:, 0] = 0
+    x = add_conv(net, add_conv(net, x, "wide", first), "narrow", second)
+    x = net.add("Relu", [x], "rectified")
+    x = add_conv(net, x, "behind", drawn(net, 6, 8, 3, 3) * 0.2)
+    x = net.add("Flatten", [net.add("GlobalAveragePool", [x], "mean")], "flat")
+    constant = np.zeros(6, np.float32) if bias is None else bias
+    inputs = [x, net.constant(drawn(net, 6, 6), name="w"), net.constant(constant, name="b")]
+    net.add("Gemm", inputs, "scores", transB=1)
+    return write(net, path, ["scores"])

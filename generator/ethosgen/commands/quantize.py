@@ -17,9 +17,28 @@ from ethosgen.commands.preparing import with_preparation
 from ethosgen.commands.progress import Progress
 from ethosgen.samples.pictures import Preparation
 from ethosgen.values.grammar import counted
-from ethosgen.values.quantization import FLOAT, INTEGER, QuantizationReport, QuantizationRequest
+from ethosgen.values.quantization import (
+    FLOAT,
+    INTEGER,
+    Mixture,
+    QuantizationReport,
+    QuantizationRequest,
+)
 
 _LONGEST_NAME = 40
+
+
+def _share(_context: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
+    """Return the share that a percentage states."""
+    if text is None:
+        return None
+    try:
+        share = float(text.removesuffix("%")) / 100
+    except ValueError:
+        share = math.nan
+    if not 0 <= share < 1:
+        raise click.BadParameter(f"{text} must be a percentage from 0% to below 100%, e.g. 0.5%")
+    return share
 
 
 @click.command(cls=GroupedCommand, short_help="Quantize a float network to int8 or int16")
@@ -71,6 +90,13 @@ _LONGEST_NAME = 40
     "each inference, and the application passes quantized values [default: int8 for .tflite, float "
     "for .onnx and .pt2].",
 )
+@click.option(
+    "--max-loss",
+    callback=_share,
+    metavar="PERCENT",
+    help="Most accuracy that may be lost, e.g. 0.5%; as few layers as that needs become int16, by "
+    "measured sensitivity. For .onnx, with labels.",
+)
 @click.option("--force", is_flag=True, help="Replace NETWORK if it exists.")
 @JSON
 def quantize(
@@ -83,6 +109,7 @@ def quantize(
     test_data: Path | None,
     preparation: Preparation,
     io: str | None,
+    max_loss: float | None,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -98,7 +125,7 @@ def quantize(
     from ethosgen.studies.quantization import quantize
 
     asked = QuantizationRequest(
-        network, data, output, activations, keep, test_data, labels, force, io
+        network, data, output, activations, keep, test_data, labels, force, io, max_loss
     )
     with Progress() as progress:
         report = quantize(asked, progress.watch(), preparation)
@@ -134,6 +161,8 @@ def report_lines(report: QuantizationReport) -> Iterator[str]:
             f"  accuracy  {of.before:.1%} before, {of.after:.1%} after "
             f"({of.right_before} and {of.right_after} of {counted(of.samples, 'sample')})"
         )
+    if report.mixture:
+        yield f"  mixture   {_mixture_text(report.mixture)}"
     if report.integer_ends:
         yield f"  ends      {report.activations}: {', '.join(report.integer_ends)}"
     yield (
@@ -145,6 +174,18 @@ def report_lines(report: QuantizationReport) -> Iterator[str]:
             f"  {'advice' if not number else '':<9} {shlex.join(advice.options)}: the outputs' "
             f"ratio is then {_ratio(advice.sqnr_db)} instead of {_ratio(report.sqnr_db)}"
         )
+
+
+def _mixture_text(mixed: Mixture) -> str:
+    """Return what became int16, and what that is good for."""
+    budget = f"{mixed.max_loss:.2%} may be lost"
+    if not mixed.wide:
+        return f"int8 suffices: {mixed.loss_int8:.2%} lost, {budget}"
+    return (
+        f"int16 in {counted(len(mixed.wide), 'layer')}, {', '.join(mixed.wide)}: {mixed.loss:.2%} "
+        f"lost instead of {mixed.loss_int8:.2%}, {budget} "
+        f"({counted(mixed.trials, 'network')} measured)"
+    )
 
 
 def _table(layers: Any) -> Iterator[str]:

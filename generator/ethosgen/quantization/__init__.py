@@ -35,6 +35,7 @@ QUANTIZERS: list[Quantizer] = [
         ("onnx", "onnxruntime"),
         extra="onnx",
         ends=(FLOAT, INTEGER),
+        mixes=True,
     ),
     Quantizer(
         "TensorFlow Lite",

@@ -2,9 +2,9 @@
 
 The rule: quantization hurts if the noise is over 10% of an output's signal (20 dB), or if half a
 percent of the labelled samples are lost. Then the layers that lose most are kept in float in turn:
-each alone, in case its arithmetic is to blame, and each with the layers that read its result, in
-case the rounding of that is. All activations in int16 are tried too. What raises the outputs'
-ratio by 3 dB or more, which halves the noise's power, is advised.
+each alone, in case its arithmetic is to blame, and each with the layers that read its result or
+make what it reads, in case the rounding between them is. All activations in int16 are tried too.
+What raises the outputs' ratio by 3 dB or more, which halves the noise's power, is advised.
 """
 
 import math
@@ -52,7 +52,11 @@ def trials(
         names = [[layer.name]]
         if 0 < len(layer.readers) <= MOST_READERS:
             names.append([layer.name, *layer.readers])
-        requests += [{"activations": activations, "keep": [*keep, *more]} for more in names]
+        makers = [other.name for other in layers if layer.name in other.readers]
+        if 0 < len(makers) <= MOST_READERS:
+            names.append([*makers, layer.name])
+        tried = [{"activations": activations, "keep": [*keep, *more]} for more in names]
+        requests += (trial for trial in tried if trial not in requests)
     if activations != "int16":
         requests.append({"activations": "int16", "keep": list(keep)})
     return requests
@@ -76,7 +80,11 @@ def advice(
     advices = []
     for trial, ratio in sorted(helpful, key=lambda entry: -entry[1]):
         new = [name for name in trial["keep"] if name not in keep]
-        parts = [r for t, r in helpful if set(t["keep"]) < set(trial["keep"])]
+        parts = [
+            r
+            for t, r in helpful
+            if t["activations"] == trial["activations"] and set(t["keep"]) < set(trial["keep"])
+        ]
         if new and any(part >= ratio - 1 for part in parts):
             continue
         kept = tuple(word for name in new for word in ("--keep", name))

@@ -15,11 +15,15 @@ import onnx.numpy_helper
 import onnx.version_converter
 import onnxruntime
 from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
+from onnxruntime.quantization.execution_providers.qnn.mixed_precision_overrides_utils import (
+    MixedPrecisionTensorQuantOverridesFixer,
+)
 from onnxruntime.quantization.qdq_loss_debug import (
     create_activation_matching,
     modify_model_output_intermediate_tensors,
 )
 from onnxruntime.quantization.shape_inference import quant_pre_process
+from onnxruntime.quantization.tensor_quant_overrides import TensorQuantOverridesHelper
 from onnxruntime.tools.onnx_model_utils import make_input_shape_fixed
 
 from ethosgen.values.errors import InputError
@@ -37,6 +41,7 @@ _RENAMED = "_QuantizeLinear_Input"
 _OLDEST_OPSET = 13
 """The first with quantization by channel."""
 _QUANTIZED = {"QuantizeLinear", "QLinearConv", "QLinearMatMul", "ConvInteger", "MatMulInteger"}
+_SYMMETRIC = {"symmetric": True}
 _ACTIVATIONS = {"Relu", "Clip"}
 """Operators that the quantizer removes if the layer before can saturate instead."""
 
@@ -72,6 +77,7 @@ def prepare(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
 def quantize(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     """Write the quantized network to `folder`; the ranges of the first call are used again."""
     is_wide = request["activations"] == "int16"
+    overrides = {} if is_wide else _overrides(folder, request.get("wide", ()))
     quantize_static(
         folder / _FLOAT,
         folder / request["output"],
@@ -80,7 +86,12 @@ def quantize(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
         activation_type=QuantType.QInt16 if is_wide else QuantType.QInt8,
         weight_type=QuantType.QInt8,
         nodes_to_exclude=list(request["keep"]),
-        extra_options={"ActivationSymmetric": is_wide, "WeightSymmetric": True},
+        extra_options={
+            "ActivationSymmetric": is_wide,
+            "WeightSymmetric": True,
+            "TensorQuantOverrides": overrides,
+            "QDQKeepRemovableActivations": bool(overrides),  # int16 cannot saturate at 0 instead
+        },
         calibration_cache_path=folder / _RANGES,
     )
     model = onnx.load(folder / request["output"])
@@ -89,6 +100,32 @@ def quantize(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     onnx.checker.check_model(model)
     onnx.save(model, folder / request["output"])
     return {}, {}
+
+
+def _overrides(folder: Path, wide: Collection[str]) -> dict[str, Any]:
+    """Return the types of tensors that differ if the results of some layers are int16.
+
+    The layers that make or read such a result compute in int16, and convert their other inputs.
+    An input of the network is rounded to int16 at once.
+    """
+    model = onnx.load(folder / _FLOAT)
+    readers, inputs = _readers(model.graph), {port.name for port in model.graph.input}
+    chosen: dict[str, list[dict[str, Any]]] = {}
+    for node in model.graph.node:
+        if node.name not in wide:
+            continue
+        chain = [node]
+        while [n.op_type in _ACTIVATIONS for n in readers.get(chain[-1].output[0], [])] == [True]:
+            chain.append(readers[chain[-1].output[0]][0])
+        names = [n.output[0] for n in chain] + [name for name in node.input if name in inputs]
+        chosen |= {name: [{"quant_type": QuantType.QInt16, **_SYMMETRIC}] for name in names}
+    if chosen:
+        fixed = TensorQuantOverridesHelper(chosen)
+        MixedPrecisionTensorQuantOverridesFixer.create_from_model(
+            fixed, model, QuantType.QInt8
+        ).apply(QuantType.QInt8, False)
+        chosen = dict(fixed.get_dict())
+    return chosen
 
 
 def integer_ends(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
@@ -352,8 +389,13 @@ def _layers(
     """Yield the float network's layers; a fused activation is no layer of its own."""
     graph = onnx.load(folder / _FLOAT).graph
     quantized_graph = onnx.load(folder / request["output"]).graph
-    quantized = {node.input[0] for node in quantized_graph.node if node.op_type == "QuantizeLinear"}
-    integers = quantized | {name.removesuffix(_RENAMED) for name in quantized}
+    kinds = {constant.name: constant.data_type for constant in quantized_graph.initializer}
+    types = {
+        node.input[0].removesuffix(_RENAMED): _kind(kinds[node.input[2]])
+        for node in quantized_graph.node
+        if node.op_type == "QuantizeLinear"
+    }
+    integers = types.keys()
     whole = _fed_with_integers(quantized_graph, energies)
     readers, fused = _readers(graph), set()
     for node in graph.node:
@@ -371,11 +413,15 @@ def _layers(
             yield {
                 "name": node.name,
                 "operator": " + ".join(codes),
-                "dtype": request["activations"] if is_quantized else "float32",
+                "dtype": types[result] if is_quantized else "float32",
                 "energy": energies[result],
                 "inputs": [energies[source] for source in node.input if source in energies],
                 "readers": [reader.name for reader in readers.get(result, [])],
             }
+
+
+def _kind(number: int) -> str:
+    return str(np.dtype(onnx.helper.tensor_dtype_to_np_dtype(number)))
 
 
 def _fed_with_integers(graph: Any, floats: Collection[str]) -> set[str]:
@@ -389,7 +435,7 @@ def _fed_with_integers(graph: Any, floats: Collection[str]) -> set[str]:
     return {node.name for node in graph.node if not plain & set(node.input)}
 
 
-def _activation(readers: Sequence[Any], integers: set[str]) -> Any:
+def _activation(readers: Sequence[Any], integers: Collection[str]) -> Any:
     """Return the only reader of a tensor if it is an activation that was quantized."""
     if [reader.op_type in _ACTIVATIONS for reader in readers] != [True]:
         return None

@@ -14,6 +14,7 @@ from ethosgen.quantization import find_quantizer
 from ethosgen.quantization.advice import Advice, advice, hurts, trials
 from ethosgen.quantization.data import CalibrationData, Samples, read_data
 from ethosgen.quantization.layers import QuantizedLayer, layers_of, worst_db
+from ethosgen.quantization.mixing import mixture
 from ethosgen.quantization.scripts import Answer, Arrays, Quantizer, Step
 from ethosgen.samples.pictures import AS_IT_IS, Preparation
 from ethosgen.values.errors import InputError, cannot_write
@@ -22,6 +23,7 @@ from ethosgen.values.network import Tensor
 from ethosgen.values.quantization import (
     INTEGER,
     Accuracy,
+    Mixture,
     QuantizationReport,
     QuantizationRequest,
 )
@@ -64,6 +66,7 @@ class _QuantizationRun:
     preparation: Preparation
     outputs: int = 1
     weights: tuple[int, int] = (0, 0)
+    wide: tuple[str, ...] = ()
 
     @property
     def result(self) -> Path:
@@ -83,6 +86,11 @@ class _QuantizationRun:
             self.quantize(inputs, samples)
         some = _stacked(_spread(samples, MOST_MEASURED))
         layers, ratio, accuracy = self.measure(some, labelled)
+        mixed = self.mix(layers, accuracy, some, labelled)
+        if mixed is not None and mixed.wide:
+            self.wide = mixed.wide
+            self.ask(("quantize", {}, some))
+            layers, ratio, accuracy = self.measure(some, labelled)
         ends = self.integer_ends()
         return QuantizationReport(
             network=asked.network,
@@ -99,6 +107,7 @@ class _QuantizationRun:
             bytes_before=asked.network.stat().st_size,
             bytes_after=self.result.stat().st_size,
             integer_ends=ends,
+            mixture=mixed,
             weights_before=self.weights[0],
             weights_after=self.weights[1],
         )
@@ -110,6 +119,7 @@ class _QuantizationRun:
             "output": self.result.name,
             "activations": self.asked.activations,
             "keep": list(self.asked.keep),
+            "wide": list(self.wide),
         }
         asked = [(name, common | dict(request), arrays) for name, request, arrays in steps]
         return self.quantizer.run(asked, self.folder)
@@ -151,6 +161,39 @@ class _QuantizationRun:
             return layers, ratio, None
         right = [int(np.sum(arrays["largest"] == labels)) for _, arrays in answers]
         return layers, ratio, Accuracy(len(labels), *right)
+
+    def mix(
+        self,
+        layers: Sequence[QuantizedLayer],
+        accuracy: Accuracy | None,
+        some: Arrays,
+        labelled: tuple[Samples, Any] | None,
+    ) -> Mixture | None:
+        """Return which results become int16; None if there is no budget."""
+        budget = self.asked.max_loss
+        if budget is None:
+            return None
+        if accuracy is None or labelled is None:
+            raise InputError(
+                "--max-loss is a share of labelled samples; add the labels to the data as 'y', or "
+                "name them with --labels"
+            )
+        tested, names = _stacked(labelled[0]), [x.name for x in layers if x.is_quantized]
+        before = accuracy.before
+
+        def ratios(choices: list[list[str]]) -> list[float]:
+            common = {"activations": self.asked.activations, "keep": list(self.asked.keep)}
+            tried = [common | {"wide": wide} for wide in choices]
+            ((answer, _),) = self.ask(("explore", {"trials": tried}, some))
+            return [worst_db(energies) for energies in answer["trials"]]
+
+        def loss_of(wide: Sequence[str]) -> float:
+            trial = {"wide": list(wide), "output": f"trial{self.quantizer.suffix}"}
+            _, (_, found) = self.ask(("quantize", trial, some), ("answers", trial, tested))
+            return before - float(np.mean(found["largest"] == labelled[1]))
+
+        with self.watch.phase("mix", f"measuring {counted(len(names), 'layer')} in int8 and int16"):
+            return mixture(names, budget, before - accuracy.after, ratios, loss_of)
 
     def integer_ends(self) -> list[str]:
         """Make inputs and outputs integers if the user asks for it; return their names."""
@@ -206,6 +249,15 @@ def _checked_output(asked: QuantizationRequest, quantizer: Quantizer) -> Path:
         raise InputError(
             f"--io {asked.io} is not for {quantizer.suffix}: with {quantizer.tool} the type of "
             f"inputs and outputs is {quantizer.ends[0]}; leave it out"
+        )
+    if asked.max_loss is not None and not quantizer.mixes:
+        raise InputError(
+            f"--max-loss is not for {quantizer.suffix}: {quantizer.tool} is not asked to mix int8 "
+            "and int16 yet; leave it out, or compare --activations int8 and int16"
+        )
+    if asked.max_loss is not None and asked.activations != "int8":
+        raise InputError(
+            "--max-loss chooses the layers that become int16; leave out --activations int16"
         )
     if output.suffix.lower() != quantizer.suffix:
         raise InputError(f"'{output}' must end in {quantizer.suffix}, as the float network does")

@@ -3,7 +3,7 @@
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,8 @@ class QuantizationRequest:
     `keep` names layers that stay in float. `labels` are the classes of the samples in `test_data`,
     or of the calibration data without any. An existing `output` is replaced only with `force`. `io`
     is FLOAT, or INTEGER for inputs and outputs of the activations' type; None for the quantizer's
-    usual one.
+    usual one. With `max_loss`, layers become int16 until the accuracy falls by no more than that
+    share of the labelled samples.
     """
 
     network: Path
@@ -73,6 +74,7 @@ class QuantizationRequest:
     labels: Path | None = None
     force: bool = False
     io: str | None = None
+    max_loss: float | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,38 @@ class Accuracy:
     def after(self) -> float:
         """The quantized network's share."""
         return self.right_after / self.samples
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The layers whose results are int16, so that the accuracy falls by `max_loss` at most.
+
+    `loss` is the share of the labelled samples that is lost, `loss_int8` that without any int16.
+    `sensitivities` are the outputs' ratios in decibels with one layer in int8 and the others in
+    int16, the most sensitive layer first; there are none if int8 suffices. `trials` is the number
+    of networks that were quantized and measured.
+    """
+
+    max_loss: float
+    loss_int8: float
+    loss: float
+    wide: tuple[str, ...] = ()
+    sensitivities: Mapping[str, float] = field(default_factory=dict)
+    trials: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the mixture as an object of JSON types; a ratio is null if nothing differs."""
+        return {
+            "max_loss": self.max_loss,
+            "loss_int8": self.loss_int8,
+            "loss": self.loss,
+            "int16_layers": list(self.wide),
+            "sensitivities_db": {
+                name: round(ratio, 3) if math.isfinite(ratio) else None
+                for name, ratio in self.sensitivities.items()
+            },
+            "trials": self.trials,
+        }
 
 
 @dataclass(frozen=True)
@@ -121,6 +155,8 @@ class QuantizationReport:
     """Bytes of the same in the quantized network, without scales."""
     integer_ends: Sequence[str] = ()
     """The inputs and outputs that are integers, if that was asked for."""
+    mixture: "Mixture | None" = None
+    """What became int16 to keep the accuracy, if that was asked for."""
 
     @property
     def kept_in_vain(self) -> list[Any]:
@@ -156,4 +192,5 @@ class QuantizationReport:
             "weights_before": self.weights_before,
             "weights_after": self.weights_after,
             "integer_ends": list(self.integer_ends),
+            "mixture": self.mixture and self.mixture.as_json(),
         }

@@ -20,6 +20,7 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, Plan
 from ethosgen.values.program import Port, Program
+from tests.support import kernel_coverage
 
 Array = np.ndarray[Any, Any]
 Npu = Callable[[int, list[int]], int]
@@ -79,11 +80,13 @@ class GeneratedC:
         self, program: Program, folder: Path, npu: Npu | None = None, flags: Sequence[str] = ()
     ) -> None:
         self.program = program
+        folder = kernel_coverage.folder_of_counts() or folder
         sources = write_sources(program, folder)
         library = folder / "library.so"
         hook = folder / "hook.c"
-        hook.write_text(_hook(program))
+        hook.write_text(_hook(program) + kernel_coverage.DUMP)
         command = ["gcc", "-O1", "-g0", "-fPIC", "-shared", *WARNINGS, *flags, "-o", str(library)]
+        command += kernel_coverage.host_flags()
         files = [*map(str, sources), str(hook)]
         done = subprocess.run([*command, *files], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
@@ -123,6 +126,7 @@ class GeneratedC:
         assert len(pointers) == len(self.program.entry_parameters)
         entry = getattr(self.library, f"{self.program.name}_entry")
         status = entry(*(ctypes.c_void_p(pointer) for pointer in pointers))
+        self.library.dump_counts()
         for memory in (self.arena, self.state, *owned):
             assert (memory[:GUARD_BYTES] == POISON).all()
             assert (memory[-GUARD_BYTES:] == POISON).all()

@@ -1,0 +1,239 @@
+"""Which statements of the kernels in templates/kernels the tests reach.
+
+    .venv/bin/python -m tests.support.kernel_coverage    # writes evidence/kernel_coverage.md
+
+It runs the kernels' tests with GCC's counters: in C on this machine, and as firmware on QEMU, which
+has what needs Helium, DSP instructions or Thumb. A statement is a line of C for which the compiler
+makes code; it counts as reached if one of the runs reaches it. Exit status 1 if a statement is
+neither reached nor named in EXCEPTIONS.
+"""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ethosgen.host.resources import template_folder
+from ethosgen.toolchain.coverage import read_gcov, statements_of
+from ethosgen.values.coverage import CodeCoverage
+from tests import ROOT
+from tests.support import kernel_files
+
+VARIABLE = "ETHOSGEN_KERNEL_COUNTS"
+"""Names the folder for counts; without it the tests count nothing."""
+PAGE = ROOT / "evidence" / "kernel_coverage.md"
+COMMAND = "python -m tests.support.kernel_coverage"
+TESTS = ("tests/aot/libraries",)
+DIGITS = 16
+"""Digits of a digest in the page."""
+DUMP = """
+#ifdef COUNTED
+void __gcov_dump(void);
+void __gcov_reset(void);
+#endif
+void dump_counts(void);
+void dump_counts(void)
+{
+#ifdef COUNTED
+    __gcov_dump();
+    __gcov_reset();
+#endif
+}
+"""
+"""C of a test's library that writes its counts, and adds them to those of the runs before."""
+
+EXCEPTIONS: dict[str, dict[str, str]] = {}
+"""Why no test reaches a statement, by file and by the text of its line."""
+
+Counts = dict[str, dict[int, int]]
+"""How often each line with a statement ran, by file."""
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A kernel's file: its statements, and the lines that no test reaches, with their text."""
+
+    file: str
+    digest: str
+    statements: int
+    unreached: tuple[tuple[int, str], ...]
+
+    @property
+    def excepted(self) -> list[tuple[int, str]]:
+        """The lines that no test reaches for a known reason."""
+        return [(n, text) for n, text in self.unreached if text in EXCEPTIONS.get(self.file, {})]
+
+    @property
+    def missing(self) -> list[tuple[int, str]]:
+        """The lines that no test reaches, without a reason."""
+        excepted = self.excepted
+        return [line for line in self.unreached if line not in excepted]
+
+
+def is_on() -> bool:
+    """Return whether the tests count."""
+    return VARIABLE in os.environ
+
+
+def folder_of_counts() -> Path | None:
+    """Make a folder for a library with counters; None if the tests do not count."""
+    return _fresh("host") if is_on() else None
+
+
+def host_flags() -> list[str]:
+    """Return the compiler's options for a library on this machine."""
+    return ["--coverage", "-DCOUNTED"] if is_on() else []
+
+
+def keep(coverage: CodeCoverage | None) -> None:
+    """Store the counts of a firmware, if the tests count."""
+    if coverage is not None:
+        rows = [[each.file, each.line, each.count] for each in coverage.statements]
+        (_fresh("qemu") / "counts.json").write_text(json.dumps(rows))
+
+
+def _fresh(kind: str) -> Path:
+    folder = Path(os.environ[VARIABLE]) / kind / uuid.uuid4().hex
+    folder.mkdir(parents=True)
+    return folder
+
+
+def digest_of(text: str) -> str:
+    """Return a digest of C that comments and spaces do not change."""
+    code = "".join(_COMMENT.sub(" ", text).split())
+    return hashlib.sha256(code.encode()).hexdigest()[:DIGITS]
+
+
+def kernels() -> dict[str, str]:
+    """Return the C of each kernel's file by its name, as a project gets it."""
+    files = template_folder("kernels").rglob("*.c")
+    texts = kernel_files.headers() | {file.name: file.read_text() for file in files}
+    return dict(sorted(texts.items()))
+
+
+def read_counts(folder: Path) -> Counts:
+    """Return the counts of all runs that a folder has."""
+    counts: Counts = {}
+    for file, line, count in (*_host(folder / "host"), *_qemu(folder / "qemu")):
+        own = counts.setdefault(file, {})
+        own[line] = own.get(line, 0) + count
+    return counts
+
+
+def _host(folder: Path) -> Iterator[tuple[str, int, int]]:
+    for place in folder.glob("*"):
+        counters = sorted(place.glob("*ethosgen_*.gcda"))
+        for report in read_gcov(Path("gcov"), counters):
+            for each in statements_of(report, place.resolve()):
+                yield each.file, each.line, each.count
+
+
+def _qemu(folder: Path) -> Iterator[tuple[str, int, int]]:
+    for path in folder.glob("*/counts.json"):
+        for name, line, count in json.loads(path.read_text()):
+            yield Path(name).name, line, count
+
+
+def rows_of(counts: Counts) -> list[Row]:
+    """Return a row for each kernel's file."""
+    return [_row(file, text, counts.get(file, {})) for file, text in kernels().items()]
+
+
+def _row(file: str, text: str, counts: Mapping[int, int]) -> Row:
+    lines = text.splitlines()
+    unreached = [(n, lines[n - 1].strip()) for n, count in sorted(counts.items()) if not count]
+    return Row(file, digest_of(text), len(counts), tuple(unreached))
+
+
+def digests(page: str) -> dict[str, str]:
+    """Return the digests that a page has for the files."""
+    return dict(re.findall(rf"^\| `(\S+)` \|.*\| `([0-9a-f]{{{DIGITS}}})` \|$", page, re.MULTILINE))
+
+
+def render(rows: list[Row]) -> str:
+    """Return the page."""
+    total = sum(row.statements for row in rows)
+    excepted, missing = (sum(map(len, part)) for part in zip(*map(_parts, rows), strict=True))
+    parts = [
+        _HEAD.format(
+            command=COMMAND,
+            reached=total - excepted - missing,
+            total=total,
+            excepted=excepted,
+            missing=missing,
+        ),
+        "\n".join(map(_line, rows)) + "\n",
+    ]
+    if excepted:
+        parts.append("\n## Exceptions\n")
+        parts += [_reasons(row) for row in rows if row.excepted]
+    if missing:
+        parts.append("\n## Statements that no test reaches yet\n")
+        parts += [_listing(row) for row in rows if row.missing]
+    return "".join(parts)
+
+
+_HEAD = """# Statements of the kernels that tests reach
+
+Generated by `{command}`; do not edit.
+
+The tests of the kernels run with GCC's counters, in C on this machine and as firmware on QEMU, and
+compare all outputs with TensorFlow Lite Micro's. A statement is a line of C for which the compiler
+makes code. It counts as reached if one of the runs reaches it. Headers without functions have no
+statements. The digest is that of the code without comments and spaces; a test compares it with
+today's file.
+
+Reached: {reached:,} of {total:,} statements.
+Excepted, with the reason: {excepted:,}. Missing: {missing:,}.
+
+| file | statements | reached | excepted | missing | digest |
+| --- | ---: | ---: | ---: | ---: | --- |
+"""
+
+
+def _parts(row: Row) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
+    return row.excepted, row.missing
+
+
+def _line(row: Row) -> str:
+    reached = row.statements - len(row.unreached)
+    figures = f"{row.statements} | {reached} | {len(row.excepted)} | {len(row.missing)}"
+    return f"| `{row.file}` | {figures} | `{row.digest}` |"
+
+
+def _reasons(row: Row) -> str:
+    known = EXCEPTIONS[row.file]
+    lines = [f"- line {n}, `{text}`: {known[text]}" for n, text in row.excepted]
+    return f"\n`{row.file}`\n\n" + "\n".join(lines) + "\n"
+
+
+def _listing(row: Row) -> str:
+    lines = [f"{n}: {text}" for n, text in row.missing]
+    return f"\n`{row.file}`\n\n```text\n" + "\n".join(lines) + "\n```\n"
+
+
+def _count(folder: Path) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-n2", "-p", "no:cacheprovider", *TESTS]
+    subprocess.run(command, check=True, cwd=ROOT, env={**os.environ, VARIABLE: str(folder)})
+
+
+def main(given: Path | None = None) -> int:
+    """Run the tests and write the page; `given` is a folder with counts of an earlier run."""
+    with tempfile.TemporaryDirectory(prefix="ethosgen-kernels-") as temporary:
+        if given is None:
+            _count(Path(temporary))
+        rows = rows_of(read_counts(given or Path(temporary)))
+    PAGE.write_text(render(rows))
+    return 1 if any(row.missing for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*map(Path, sys.argv[1:2])))

@@ -203,12 +203,18 @@ def test_a_network_that_is_not_there_has_no_bound(tmp_path: Path) -> None:
     assert bound.why == "the firmware has no function other_run()"
 
 
-def measured(directory: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Need, int]:
-    """Build a project and run it on QEMU; return the bound, and the most that a run used."""
+def measured(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, retry_s: float = 60
+) -> tuple[Need, int]:
+    """Build a project and run it on QEMU; return the bound, and the most that a run used.
+
+    A request that is repeated during the run interrupts it, so this waits long before it does that.
+    """
     used: list[int] = []
     run = Session.run
 
     def noting(session: Session, timeout_s: float, network: int = 0) -> RunReply:
+        session._retry_s = retry_s
         reply = run(session, timeout_s, network)
         used.append(reply.run_stack_bytes)
         return reply
@@ -230,6 +236,30 @@ def test_a_run_uses_the_bound_and_not_much_less(
     bound, used = measured(tmp_path / "p", monkeypatch)
     assert bound.interrupt == 0
     assert 0 < used <= bound.bytes <= used + TOLERANCE
+
+
+@needs_qemu
+@pytest.mark.parametrize("board", [*BOARDS[1:], "qemu-cortex-m0", "corstone300"])
+def test_a_run_of_convolutions_uses_the_bound_and_not_much_less(
+    board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = recipe(WORDS, board=board, npu=NO_NPU, check=False)
+    flow.create_project(asked, directory=tmp_path / "p", watch=Watch())
+    bound, used = measured(tmp_path / "p", monkeypatch)
+    assert bound.interrupt == 0
+    assert 0 < used <= bound.bytes <= used + TOLERANCE
+
+
+@needs_qemu
+def test_a_request_that_is_repeated_may_interrupt_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The console's interrupt comes on top of the bound, and is in what a run may count."""
+    asked = recipe(WORDS, board="corstone300", npu=NO_NPU, check=False)
+    flow.create_project(asked, directory=tmp_path / "p", watch=Watch())
+    bound, used = measured(tmp_path / "p", monkeypatch, retry_s=0.001)
+    assert bound.measured is not None and bound.bytes < bound.measured
+    assert 0 < used <= bound.measured
 
 
 @needs_qemu

@@ -59,7 +59,7 @@ def test_an_arena_that_is_too_small_is_found(project: Path, tmp_path: Path) -> N
         content["networks"][0]["plan"]["arena"]["bytes"] += 1024
 
     found = fault(elf_of(project), changed_manifest(project, tmp_path, grow))
-    assert re.fullmatch(rf"the arena of '{NAME}' has \d+ bytes, but its plan has \d+", found)
+    assert re.fullmatch(rf"the arena of '{NAME}' has [\d,]+ bytes, but its plan has [\d,]+", found)
 
 
 def test_memory_that_the_npu_does_not_reach_is_found(project: Path, tmp_path: Path) -> None:

@@ -75,7 +75,10 @@ def _arena(image: FirmwareImage, network: Mapping[str, Any]) -> Iterator[str]:
     (addr, size), plan = found[0], network["plan"]["arena"]
     wanted = plan["bytes"] if plan else 0
     if wanted > size:
-        yield f"the arena of '{network['name']}' has {counted(size, 'byte')}, but its plan has {wanted}"
+        yield (
+            f"the arena of '{network['name']}' has {counted(size, 'byte')}, but its plan has "
+            f"{wanted:,}"
+        )
     section = image.part(".ethosgen_arena")
     if section is not None and not section.start <= addr <= addr + size <= section.end:
         yield f"the arena of '{network['name']}' is outside of section {section.name}"

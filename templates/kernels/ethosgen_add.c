@@ -37,6 +37,10 @@ static inline int32x4_t sign_shift(int32_t shift)
  * The first loop loads and multiplies the next elements between the shifts and sums of these, so that
  * fewer wait for each other; it leaves 4 to 7 elements to the second, which has tail predication. Of up to
  * 11 elements this one computes all.
+ *
+ * In the first loop, q0: elements of the first input, then outputs. q1: those of the second, then
+ * sums. q2: signs. In the second, q0: elements of the second input, then outputs. q1: those of the
+ * first. lr: rounds, then elements left.
  */
 #define ETHOSGEN_SUMS(COMBINE)                                                                 \
     const struct ethosgen_scaled *scaled = &add->second;                                       \

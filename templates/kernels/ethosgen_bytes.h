@@ -18,6 +18,7 @@
 /* In assembly, since the compiler does not generate tail-predicated loops. */
 static inline void ethosgen_copy(int8_t *to, const int8_t *from, int32_t bytes)
 {
+    /* q0: a vector. lr: bytes left. */
     __asm volatile("wlstp.8 lr, %[bytes], 2f\n"
                    "1:\n\t"
                    "vldrb.8 q0, [%[from]], #16\n\t"
@@ -31,6 +32,7 @@ static inline void ethosgen_copy(int8_t *to, const int8_t *from, int32_t bytes)
 
 static inline void ethosgen_fill(int8_t *to, int32_t value, int32_t bytes)
 {
+    /* q0: the value. lr: bytes left. */
     __asm volatile("vdup.8 q0, %[value]\n\t"
                    "wlstp.8 lr, %[bytes], 2f\n"
                    "1:\n\t"

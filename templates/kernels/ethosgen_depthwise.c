@@ -71,6 +71,7 @@ void ethosgen_spread(const struct ethosgen_piece *piece, const struct ethosgen_d
             register int32_t times __asm("lr") = columns >> 2;
             int8_t *to = row_to++;
 
+            /* q0 to q3: vectors of 4 pixels. lr: rounds left, which are `times`. */
             __asm volatile("vmsr p0, %[inside]\n\t"
                            "wls lr, lr, 2f\n"
                            "1:\n\t"
@@ -125,6 +126,8 @@ struct words {
  *
  * r0 to r3, r4 to r7: rows, their steps. r8: the stack. r9, r10: lines of both halves; if the second has
  * none, the first's, which are written last. r11: advance. q4, q5: places of lines.
+ *
+ * q0 to q3: vectors of the rows, then words. lr: columns left. r12: the predicate.
  */
 static ETHOSGEN_ASSEMBLY void copy_words(const struct words *words __attribute__((unused)))
 {

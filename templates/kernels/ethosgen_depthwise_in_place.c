@@ -17,6 +17,7 @@ enum { GROUP = 4, SCALES = 3 * GROUP };
 static inline int32x4_t products(int32x4_t sums, const int8_t *from, const int8_t *weights,
                                  int32_t tap_step, int32_t taps, mve_pred16_t inside)
 {
+    /* q0: values of a tap. q1: its weights. q2: products. lr: taps left. */
     __asm volatile("vmsr p0, %[inside]\n\t"
                    "vldrb.s32 q1, [%[weights]], #4\n\t"
                    "vpst\n\t"

@@ -201,6 +201,7 @@ static inline int32x4_t sums_of(const int8_t *line0, const int8_t *weights,
     int32_t sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
     int32x4_t all;
 
+    /* q0, q2: vectors of lines. q1, q3: their weights. all: the sums. lr: vectors left. */
     __asm volatile("dls lr, %[vectors]\n"
                    "1:\n\t"
                    "vldrb.8 q0, [%[line0]], #16\n\t"

@@ -356,6 +356,7 @@ static ETHOSGEN_RARE void limit(int32_t count, const struct ethosgen_rows *rows,
 
     for (int32_t left = is_one ? 1 : count; left > 0; left--, row += rows->output_step) {
         int8_t *output = row;
+        /* q0: outputs. lr: bytes left. */
         __asm volatile("wlstp.8 lr, %[bytes], 2f\n"
                        "1:\n\t"
                        "vldrb.8 q0, [%[output]]\n\t"

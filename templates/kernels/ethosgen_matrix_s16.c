@@ -90,6 +90,13 @@ static __attribute__((noinline)) void multiply_pairs(const int8_t *row, int32_t 
     register int32_t sum4 __asm("r8"), sum5 __asm("r10"), sum6 __asm("r12"), sum7 __asm("lr");
     int32_t more;
 
+    /*
+     * sum0 to sum3: the first row's sums. sum4 to sum7: the second's. weights: the predicate, then
+     * weights. more: rounds. q0, q1: a vector of each row, then sums and outputs. q2, q3: weights;
+     * q2 at last biases.
+     *
+     * Behind the loop, sum0: output. sum2: its step. sum4: the rows' advance. sum6: their end.
+     */
     __asm volatile("ldr %[weights], [%[pairs], #24]\n\t"
                    "vmsr p0, %[weights]\n"
                    "1:\n\t"

@@ -18,6 +18,7 @@ static inline void sum_block(int64_t totals[BLOCK], const int16_t *row, const in
 {
     int64_t sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
 
+    /* q0: a vector of the row. q1 to q3: weights. lr: elements left. */
     __asm volatile("dlstp.16 lr, %[depth]\n"
                    "1:\n\t"
                    "vldrh.16 q0, [%[row]], #16\n\t"

@@ -19,6 +19,10 @@
     "vldrbt.s16 q0, [%[first]], #8\n\t"                                                        \
     "vsub.i16 q0, q0, %[zero_point]\n\t"
 
+/*
+ * q0: elements of the first input, then odd products. q1: elements of the second, or the factor.
+ * q2: even products, then outputs. q3: signs. lr: rounds left.
+ */
 #define ETHOSGEN_PRODUCTS(LOAD)                                                                \
     __asm volatile("dls lr, %[times]\n\t"                                                      \
                    "vdup.16 q1, %[factor]\n"                                                   \

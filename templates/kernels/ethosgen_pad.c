@@ -13,6 +13,7 @@ enum { LANES = 16, FOUR = 4 * LANES };
 /* Copy bytes four vectors at a time. */
 static inline void copy(int8_t *to, const int8_t *from, int32_t bytes)
 {
+    /* q0 to q3: vectors. lr: rounds left. */
     __asm volatile("wls lr, %[times], 2f\n"
                    "1:\n\t"
                    "vldrb.8 q0, [%[from]], #16\n\t"
@@ -34,6 +35,7 @@ static inline void copy(int8_t *to, const int8_t *from, int32_t bytes)
 /* Fill bytes four vectors at a time. */
 static inline void fill(int8_t *to, int32_t value, int32_t bytes)
 {
+    /* q0: the value. lr: rounds left. */
     __asm volatile("vdup.8 q0, %[value]\n\t"
                    "wls lr, %[times], 2f\n"
                    "1:\n\t"

@@ -50,6 +50,14 @@ static __attribute__((noinline)) void multiply_rows(int8_t *output, const int8_t
     const int8_t *column0, *column1, *column2, *column3;
     int32_t sum0, sum1, sum2, sum3;
 
+    /*
+     * column0 to column3: columns. sum0 to sum3: sums. q0: a vector of the row, then sums and
+     * outputs. q1 to q3: vectors of columns; q1 at last signs. lr: elements left.
+     *
+     * Before the loop, sum0: the predicate. column0: the depth. Behind it, sum0: the row's term,
+     * then the zero point. sum1: the row's advance. sum2: the output's step. column0: the terms'
+     * end.
+     */
     __asm volatile("ldr %[sum0], [%[block], #52]\n\t"
                    "vmsr p0, %[sum0]\n"
                    "1:\n\t"
@@ -102,6 +110,7 @@ static __attribute__((noinline)) void multiply_rows(int8_t *output, const int8_t
 static inline void gather(int8_t *to, const int8_t *from, uint16x8_t places, int32_t step,
                           int32_t count)
 {
+    /* q0: 8 bytes. lr: bytes left. */
     __asm volatile("dlstp.16 lr, %[count]\n"
                    "1:\n\t"
                    "vldrb.s16 q0, [%[from], %q[places]]\n\t"

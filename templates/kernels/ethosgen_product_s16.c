@@ -22,6 +22,7 @@ static inline void sums(const int16_t *row, const int16_t *first, const int16_t 
     register int32_t low0 __asm("r4") = 0, high0 __asm("r5") = 0;
     register int32_t low1 __asm("r8") = 0, high1 __asm("r9") = 0;
 
+    /* q0: a vector of the row. q1, q2: vectors of both columns. lr: elements left. */
     __asm volatile("dlstp.16 lr, %[depth]\n"
                    "1:\n\t"
                    "vldrh.16 q0, [%[row]], #16\n\t"

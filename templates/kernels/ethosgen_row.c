@@ -41,6 +41,8 @@
  * first: it starts at one of 8 places, 68 bytes apart. The predicate is for a row of less than one
  * vector. q4 requantizes the even channels, q5 the odd ones; vqdmlah by 1 adds the sign, which rounds
  * halves away from zero. Meanwhile the sums get the next biases.
+ *
+ * q4, q5: sums of the even and of the odd channels, then q4: outputs.
  */
 ETHOSGEN_ASSEMBLY void ethosgen_row_eight_s8(
     int8_t *output __attribute__((unused)), const int8_t *row __attribute__((unused)),

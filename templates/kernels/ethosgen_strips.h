@@ -28,6 +28,7 @@ static inline void copy_small(int8_t *to, const int8_t *from, const struct pixel
     int8_t *to1 = to + pixels->strip_step;
     const int8_t *from1 = from + pixels->step;
 
+    /* q0, q1: two pixels. lr: pairs of pixels left. */
     __asm volatile("vctp.8 %[bytes]\n\t"
                    "lsr lr, %[count], #1\n\t"
                    "wls lr, lr, 2f\n"
@@ -61,6 +62,7 @@ static inline void copy_large(int8_t *to, const int8_t *from, const struct pixel
     int32_t whole = (pixels->bytes + SLICE - 1) & -SLICE, count = pixels->count;
 
     if (count > 0) {
+        /* q0: a part of a pixel. lr: its bytes left. */
         __asm volatile("1:\n\t"
                        "dlstp.8 lr, %[bytes]\n"
                        "2:\n\t"

@@ -32,6 +32,7 @@ static inline int32x4_t ethosgen_sums_x4(const int8_t *row, const int8_t **weigh
     int32_t sum0 = bias[0], sum1 = bias[1], sum2 = bias[2], sum3 = bias[3];
     int32x4_t all;
 
+    /* q0: a vector of the row. q1 to q3: weights. all: the sums. lr: elements left. */
     __asm volatile("dlstp.8 lr, %[depth]\n"
                    "1:\n\t"
                    "vldrb.8 q0, [%[row]], #16\n\t"

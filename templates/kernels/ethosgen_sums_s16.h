@@ -33,6 +33,7 @@ static inline int32x4_t ethosgen_sums_s16_x4(const int16_t *row, const int8_t **
     int32_t sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
     int32x4_t all;
 
+    /* q0: a vector of the row. q1 to q3: weights. all: the sums. lr: elements left. */
     __asm volatile("dlstp.16 lr, %[depth]\n"
                    "1:\n\t"
                    "vldrh.16 q0, [%[row]], #16\n\t"

@@ -75,6 +75,10 @@ static __attribute__((noinline)) void recall(uint32_t *totals, int16_t *state, c
      */
     int32_t rest = -2 * (-past & 7);
 
+    /*
+     * sum: a filter's total. newest: its newest state. weight: the weight of that. q0: states. q1:
+     * weights of time. lr: states left.
+     */
     __asm volatile("1:\n\t"
                    "ldr %[sum], [%[totals]]\n\t"
                    "wlstp.16 lr, %[past], 3f\n"

@@ -29,6 +29,7 @@ void ethosgen_transpose_rows(void *output, const void *input, const struct ethos
     static inline void scatter_##bits(int8_t *to, const int8_t *from, int32_t count,           \
                                       int32_t step, offsets apart)                             \
     {                                                                                          \
+        /* q0: a vector. lr: elements left. */                                                 \
         __asm volatile("dlstp." #lane_bits " lr, %[count]\n"                                   \
                        "1:\n\t"                                                                \
                        "vldr" letter ".u" #lane_bits " q0, [%[from]], #" #bytes "\n\t"         \
@@ -43,6 +44,7 @@ void ethosgen_transpose_rows(void *output, const void *input, const struct ethos
     static inline void gather_##bits(int8_t *to, const int8_t *from, int32_t count,            \
                                      int32_t step, offsets apart)                              \
     {                                                                                          \
+        /* q0: a vector. lr: elements left. */                                                 \
         __asm volatile("dlstp." #lane_bits " lr, %[count]\n"                                   \
                        "1:\n\t"                                                                \
                        "vldr" letter ".u" #lane_bits " q0, [%[from], %q[apart]]\n\t"           \

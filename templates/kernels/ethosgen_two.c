@@ -25,6 +25,7 @@ static inline int32x4_t sums(const int8_t *first, const int8_t *second, const in
     for (int32_t left = layer->taps; left > 0; left--) {
         const int8_t *row0 = first, *row1 = second;
 
+        /* q0, q3: vectors of both windows. q1, q2: weights of both channels. lr: bytes left. */
         __asm volatile("dlstp.8 lr, %[bytes]\n"
                        "1:\n\t"
                        "vldrb.8 q0, [%[row0]], #16\n\t"

@@ -103,6 +103,11 @@ static inline void spread_all(struct cursor *at, int32_t pairs, int32_t step)
     if (pairs == 0) {
         return;
     }
+    /*
+     * a, b: 4 bytes of two pixels, then their odd channels; b at last the fourth plane's pair.
+     * even: the first pixel's even channels, then the second plane's pair. pair: the second pixel's
+     * even channels, then the third plane's pair. made: the first plane's pair.
+     */
     __asm volatile("1:\n\t"
                    "ldr %[a], [%[from]]\n\t"
                    "ldr %[b], [%[from], %[step]]\n\t"

@@ -88,7 +88,17 @@ static inline uint32_t place_outside(const int8_t *blank)
     "bne 1b\n\t"                               \
     "pop {r0, r4-r11, pc}"
 
-/* In assembly, since sums, taps and addresses need all registers. */
+/*
+ * In assembly, since sums, taps and addresses need all registers.
+ *
+ * r0: places, and the run outside the loop. r1: weights. r2: the block's place in a pixel, at last
+ * scales. r3, r8: two pixels, then their odd channels. r9, r10: weights of lanes 0 and 2, 1 and 3,
+ * then of 2 and 3 alone. r11: the first pixel's even channels, then weights of lanes 0 and 1. r12:
+ * the block, then the second pixel's even channels, then lane 2 of both. lr: lanes 0 and 1 of both.
+ * r4 to r7: sums, outputs.
+ *
+ * In the outputs, r3: output. r8: the doubled bias. r9: mantissa. r10: addend. r11: shift.
+ */
 static ETHOSGEN_DSP_NAKED void
 run_lanes(struct run *run __attribute__((unused)))
 {
@@ -115,7 +125,14 @@ run_lanes(struct run *run __attribute__((unused)))
                    OUTPUTS);
 }
 
-/* The same for 4 outputs of one channel. */
+/*
+ * The same for 4 outputs of one channel.
+ *
+ * r0: places, and the run outside the loop. r1: weights. r2: the block's place in a pixel, at last
+ * scales. r3, r8: two pixels' values. r9, r10: weights of outputs 0 and 2, 1 and 3, then of 2 and 3
+ * alone. r11: weights of outputs 0 and 1. r12: the block. lr: both values. r4 to r7: sums, outputs.
+ * The outputs are made as in run_lanes.
+ */
 static ETHOSGEN_DSP_NAKED void
 run_copies(struct run *run __attribute__((unused)))
 {

@@ -62,7 +62,16 @@ static int16_t narrow(int64_t total, int32_t shift)
     "asr " sum ", r2, lr\n\t"                  \
     "ssat " sum ", #16, " sum "\n\t"
 
-/* In assembly, since the sums and what is multiplied need all registers. */
+/*
+ * In assembly, since the sums and what is multiplied need all registers.
+ *
+ * r1: rows. r2: weights. r12, lr: words of two rows. r3, r0: weights of the first and the second
+ * channel. r4, r6, r8, r10: the rows' sums of the first channel. r5, r7, r9, r11: those of the
+ * second. On the stack: tile, where the loop starts, the rows' end.
+ *
+ * Behind the loop, r0: tile. r3: scales. r12: mantissa. lr: shift. r1, r2: a sum of 64 bits; then
+ * r1: output. r2: stride. r3: pairs. r12: the next output.
+ */
 static ETHOSGEN_DSP_NAKED void
 multiply_rows(struct tile *tile __attribute__((unused)))
 {
@@ -151,6 +160,13 @@ multiply_rows(struct tile *tile __attribute__((unused)))
     "ldm r2!, {r8-r11}\n\t"                    \
     WORD("r4", "r8") WORD("r5", "r9") WORD("r6", "r10") WORD("r7", "r11")
 
+/*
+ * r0: rounds. r1: row. r2: weights. r3, lr: sums of both channels. r4 to r7: words of the row. r8
+ * to r11: weights, then those of the second channel. r12: those of the first.
+ *
+ * Behind the loop, r0: tile. r1, r2: a sum of 64 bits. r3, lr: outputs. r4: scales. r5: output. r8:
+ * mantissa. r9: shift. r10: pairs.
+ */
 static ETHOSGEN_DSP_NAKED void
 multiply_row(struct tile *tile __attribute__((unused)))
 {

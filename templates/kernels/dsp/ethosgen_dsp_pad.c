@@ -42,6 +42,7 @@ static void copy(int8_t *to, const int8_t *from, int32_t bytes)
     if (bytes >= BLOCK && ((uintptr_t)to | (uintptr_t)from) % WORD == 0) {
         const int8_t *end = from + bytes / BLOCK * BLOCK;
 
+        /* r3 to r6, r8 to r10, r12: words. */
         __asm volatile("1:\n\t"
                        "ldm %[from]!, {r3-r6, r8-r10, r12}\n\t"
                        "cmp %[from], %[end]\n\t"
@@ -60,6 +61,7 @@ static void fill(int8_t *to, uint32_t value, int32_t bytes)
     if (bytes >= BLOCK && (uintptr_t)to % WORD == 0) {
         int8_t *end = to + bytes / BLOCK * BLOCK;
 
+        /* r3 to r6: the value. */
         __asm volatile("mov r3, %[value]\n\t"
                        "mov r4, r3\n\t"
                        "mov r5, r3\n\t"
@@ -84,6 +86,7 @@ static void copy(int8_t *to, const int8_t *from, int32_t bytes)
         if (bytes >= BLOCK) {
             const int8_t *end = from + bytes / BLOCK * BLOCK;
 
+            /* r3 to r6: words. */
             __asm volatile("1:\n\t"
                            "ldm %[from]!, {r3-r6}\n\t"
                            "stm %[to]!, {r3-r6}\n\t"

@@ -32,7 +32,15 @@ struct job {
     "ldm r2!, {r8-r11}\n\t"                    \
     WORD("r4", "r8") WORD("r5", "r9") WORD("r6", "r10") WORD("r7", "r11")
 
-/* In assembly, since the values, the weights and the sums need all registers. */
+/*
+ * In assembly, since the values, the weights and the sums need all registers.
+ *
+ * r0: rounds. r1: row. r2: weights. r3: the sum of the first channel. lr: that of both. r4 to r7:
+ * words of the row. r8 to r11: weights. r12: biases, then the first channel's weights.
+ *
+ * Behind the loop, r0: job. r4: biases. r5: sums. r6: pairs. r8: excess. r9: the second channel's
+ * bias.
+ */
 static ETHOSGEN_DSP_NAKED void multiply(struct job *job __attribute__((unused)))
 {
     __asm volatile("push {r0, r4-r11, lr}\n\t"

@@ -24,6 +24,8 @@ enum { SCALE, RECIPROCAL, LOW, HIGH };
  * place; its remainder corrects that, so that the quotient is the rounded one (Markstein's theorem;
  * the scale's mantissa must not be all ones). Inputs are limited first, since infinity has no
  * remainder; NaN stays NaN, which vcvta converts to 0. It rounds halves away from zero, as roundf.
+ *
+ * q0: values, then remainders. q1: quotients, then outputs. lr: elements left.
  */
 #define QUANTIZE(bits, suffix)                                                                 \
     void ethosgen_quantize_##bits##_f32(void *output, const float *input, int32_t count,       \
@@ -53,6 +55,7 @@ enum { SCALE, RECIPROCAL, LOW, HIGH };
                        : "q0", "q1", "memory" P0);                                            \
     }
 
+/* q0: values. lr: elements left. */
 #define DEQUANTIZE(name, type, suffix, step)                                                   \
     void ethosgen_dequantize_##name##_f32(float *output, const void *input, int32_t count,     \
                                           int32_t zero_point, const float *scale)              \

@@ -45,7 +45,11 @@ static inline struct skips skips_of(const struct taps *taps,
 #define P0 , "p0"
 #endif
 
-/* The sum of all taps; LOADS puts 4 channels of an element into q1, and their weights into q2. */
+/*
+ * The sum of all taps; LOADS puts 4 channels of an element into q1, and their weights into q2.
+ *
+ * q1: inputs, then products. q2: weights. sum: the sums. lr: columns left.
+ */
 #define SUM(LOADS)                                                                           \
     __asm volatile("vmov.i32 %q[sum], #0\n\t"                                                \
                    "vctp.32 %[left]\n"                                                       \
@@ -122,6 +126,7 @@ static inline void add_four(float *sums, struct taps taps,
     int32_t tap = layer->tap_floats * FLOAT, step = layer->channels * FLOAT, left;
     struct skips skips = skips_of(&taps, layer);
 
+    /* s0 to s3: sums. s4 to s7: inputs, then products. s8 to s11: weights. left: columns left. */
     __asm volatile("vldmia %[sums], {s0-s3}\n"
                    "1:\n\t"
                    "mov %[left], %[columns]\n"

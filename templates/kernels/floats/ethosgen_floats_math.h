@@ -95,6 +95,7 @@ static inline void ethosgen_store(float *to, float32x4_t values, int32_t left)
 
 static inline void ethosgen_copy_f32(float *to, const float *from, int32_t count)
 {
+    /* q0: a vector. lr: elements left. */
     __asm volatile("wlstp.32 lr, %[count], 2f\n"
                    "1:\n\t"
                    "vldrw.32 q0, [%[from]], #16\n\t"
@@ -108,6 +109,7 @@ static inline void ethosgen_copy_f32(float *to, const float *from, int32_t count
 
 static inline void ethosgen_zero_f32(float *to, int32_t count)
 {
+    /* q0: zeros. lr: elements left. */
     __asm volatile("vmov.i32 q0, #0\n\t"
                    "wlstp.32 lr, %[count], 2f\n"
                    "1:\n\t"

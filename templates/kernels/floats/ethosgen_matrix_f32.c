@@ -51,6 +51,10 @@ static inline void multiply_rows(float *output, int32_t output_step, const float
     float32x4_t sum0, sum1, sum2, sum3, bias;
     int32_t x, y, u, v;
 
+    /*
+     * sum0 to sum3: the rows' sums. x, y: two values of row 0, then of row 2. u, v: those of row 1,
+     * then of row 3. q4, q5: weights of two places. q6, q7: products. lr: pairs of places left.
+     */
     __asm volatile("vmov.i32 %q[sum0], #0\n\t"
                    "vmov.i32 %q[sum1], #0\n\t"
                    "vmov.i32 %q[sum2], #0\n\t"
@@ -102,6 +106,10 @@ static inline void multiply_row(float *output, const float *row, const float *bl
     const float *weights = block + BLOCK;
     float32x4_t sum;
 
+    /*
+     * sum: the sums. r3 to r6: values of the row. q4 to q7: weights, then products. lr: rounds
+     * left.
+     */
     __asm volatile("vmov.i32 %q[sum], #0\n\t"
                    "lsrs lr, %[depth], #2\n\t"
                    "wls lr, lr, 2f\n"

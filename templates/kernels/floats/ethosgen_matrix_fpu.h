@@ -103,7 +103,13 @@
     "s16", "s17", "s18", "s19", "s20", "s21", "s22", "s23", "s24", "s25", "s26", "s27", "s28", "s29"
 #define WITH(macro, ...) macro(__VA_ARGS__)
 
-/* The outputs of 4 rows; TWO and ONE are their products, FINISH ends a row. */
+/*
+ * The outputs of 4 rows; TWO and ONE are their products, FINISH ends a row.
+ *
+ * s0 to s15: sums, 4 of each row. s16 to s23: weights of two places. s24, s25: two values of a row.
+ * s26 to s29: products. pairs: pairs of places left. At the end, s16 to s19: biases. s20, s21:
+ * bounds.
+ */
 #define OF_ROWS(TWO, ONE, FINISH)                                                               \
     __asm volatile("vldmia %[to], {s0-s15}\n\t"                                                 \
                    "asrs %[pairs], %[depth], #1\n\t"                                            \
@@ -168,7 +174,12 @@ static inline void multiply_rows(float *output, int32_t output_step, const float
     }
 }
 
-/* The outputs of a row. */
+/*
+ * The outputs of a row.
+ *
+ * s0 to s3: sums. s16 to s23: weights of two places. s24, s25: two values of the row. s26 to s29:
+ * products. pairs: pairs of places left. At the end, s16 to s19: biases. s20, s21: bounds.
+ */
 #define OF_ROW(TWO, ONE, FINISH)                                                            \
     __asm volatile("vldmia %[to], {s0-s3}\n\t"                                              \
                    "asrs %[pairs], %[depth], #1\n\t"                                        \

@@ -42,7 +42,13 @@ struct window {
     "ldrsb r10, [r4" weight "\n\t"                \
     "mla r8, r9, r10, r8\n\t"
 
-/* In assembly, since the compiler keeps some of the addresses in memory: 40 instructions. */
+/*
+ * In assembly, since the compiler keeps some of the addresses in memory: 40 instructions.
+ *
+ * r0 to r2: rows. r3: bytes to the next pixel. r4: weights. r5, r6: scales, their end. r7: output.
+ * r8: the sum. r9, r10: a value, its weight. Behind the products, r9: mantissa. r10: addend. r11:
+ * shift. lr, r12: the product's halves, of which r12 becomes the output.
+ */
 static ETHOSGEN_THUMB_NAKED void
 compute_pixel(const struct window *window __attribute__((unused)))
 {

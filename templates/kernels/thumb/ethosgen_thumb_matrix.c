@@ -51,6 +51,10 @@ struct wide {
 /*
  * Sum the products of rows r0 and r1 and weights r2 with the tile r3; return the weights' end.
  * In assembly, since 8 sums and what is multiplied need all registers. `bytes` are a place's code.
+ *
+ * r3, r12: a value of each row. lr: a weight. r4 to r7: sums of the first row. r8 to r11: those of
+ * the second. r0, r1: rows. r2: weights. On the stack: the first row's end, the tile. Before the
+ * loop, r3: tile. r10: scales. r12: where the loop starts.
  */
 #define SUMS(name, place, bytes)                                                                   \
     static ETHOSGEN_THUMB_NAKED const int8_t *name(                                                \
@@ -87,7 +91,12 @@ struct wide {
                        "pop {r4-r11, pc}");                                                        \
     }
 
-/* Sum the products of row r0 and weights, of which r2 has 4 channels and r1 the next, with r3. */
+/*
+ * Sum the products of row r0 and weights, of which r2 has 4 channels and r1 the next, with r3.
+ *
+ * r0, r12: row, its end. r2, r1: weights of the first 4 channels and of the next. r3: a value. lr:
+ * a weight. r4 to r11: sums. Before the loop, lr: where it starts. On the stack: `wide`.
+ */
 static ETHOSGEN_THUMB_NAKED const int8_t *
 sum_wide(const int8_t *row __attribute__((unused)), const int8_t *next __attribute__((unused)),
          const int8_t *weights __attribute__((unused)), struct wide *wide __attribute__((unused)))

@@ -56,6 +56,11 @@ struct tile {
 /*
  * Sum the products of words r0 and weights r1 with the tile r2; return the weights' end.
  * In assembly, since 8 sums need all registers. `bytes` are a place's code.
+ *
+ * r0: words. r1: weights. r2: rounds left, and the tile behind the loop. r3: a value of each row,
+ * as a word. r4: a weight, then its products. r5: their upper half. r6, r8, r10, r12: sums of the
+ * channels. r7, r9, r11, lr: sums of the upper halves. On the stack: the tile. Before the loop, r3:
+ * where it starts.
  */
 #define SUMS(name, places, channels, round, bytes)                                                 \
     static ETHOSGEN_THUMB_NAKED const int8_t *name(                                                \

@@ -72,7 +72,7 @@ void ethosgen_add_s16(int16_t *output, const int16_t *first, const int16_t *seco
                       const struct ethosgen_add_s16 *add)
 {
     for (int32_t i = 0; i < count; i++) {
-        int32_t other = ethosgen_requantize(second[i] * (1 << ETHOSGEN_ADD_SHIFT_S16),
+        int32_t other = ethosgen_requantize(second[i] * ((int32_t)1 << ETHOSGEN_ADD_SHIFT_S16),
                                             add->second_mantissa, add->second_shift);
 
         output[i] = finished(first[i] * add->first_factor + other * add->second_sign, add);
@@ -82,7 +82,7 @@ void ethosgen_add_s16(int16_t *output, const int16_t *first, const int16_t *seco
 void ethosgen_add_equal_s16(int16_t *output, const int16_t *first, const int16_t *second,
                             int32_t count, const struct ethosgen_add_s16 *add)
 {
-    int32_t factor = add->second_sign * (1 << (ETHOSGEN_ADD_SHIFT_S16 - 1));
+    int32_t factor = add->second_sign * ((int32_t)1 << (ETHOSGEN_ADD_SHIFT_S16 - 1));
 
     for (int32_t i = 0; i < count; i++) {
         output[i] = finished(first[i] * add->first_factor + second[i] * factor, add);

@@ -60,6 +60,11 @@ static inline values magnitude(values x)
 {
     return vabsq_s32(x);
 }
+
+static inline values sign_of(values x)
+{
+    return vshrq_n_s32(x, 31);
+}
 #else
 enum { UNITS = 1 };
 typedef int32_t values;
@@ -87,6 +92,12 @@ static inline values magnitude(values x)
 {
     return x < 0 ? -x : x;
 }
+
+/* -1, or 0 if x is not negative. */
+static inline values sign_of(values x)
+{
+    return x >> 31;
+}
 #endif
 
 /* Return the curve at x. Below 0 it is mirrored: the complement rounds halves down. */
@@ -94,7 +105,7 @@ static inline values bent(values x, const int16_t *lines, const struct curve *cu
 {
     values above = height(magnitude(x), lines, curve->bits);
 
-    return shifted(above ^ (x >> 31), curve->shift) + curve->middle;
+    return shifted(above ^ sign_of(x), curve->shift) + curve->middle;
 }
 
 #endif /* ETHOSGEN_CURVE_H */

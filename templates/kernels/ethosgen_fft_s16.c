@@ -206,7 +206,7 @@ struct number {
 
 static inline int32_t rounded(int32_t product)
 {
-    return (product + (1 << 14)) >> 15;
+    return (product + ((int32_t)1 << 14)) >> 15;
 }
 
 static inline struct number scaled(const int16_t *from, int32_t rest)

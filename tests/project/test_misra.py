@@ -28,6 +28,9 @@ MANDATORY = frozenset(
 
 _MVE = ("__ARM_FEATURE_MVE=3", "__ARM_ARCH=8", "__ARM_FP=14", "__thumb2__=1")
 _DSP = ("__ARM_FEATURE_DSP=1", "__ARM_FEATURE_SIMD32=1", "__ARM_ARCH=7", "__thumb2__=1")
+_M0 = ("__ARM_ARCH=6",)
+_FPU = (*_DSP, "__ARM_FP=4")
+_PLAIN = "ETHOSGEN_PLAIN_C=1"
 _FINDING = re.compile(r"(.*):(\d+): misra-c2012-([\d.]+)$")
 
 
@@ -97,7 +100,13 @@ def test_a_library_for_an_npu_keeps_the_rules(tmp_path: Path, io: IoStyle, board
 KERNELS = {
     "helium": ("helium", _MVE),
     "dsp": ("dsp", _DSP),
-    "thumb": ("thumb", ("__ARM_ARCH=6",)),
+    "thumb": ("thumb", _M0),
+    "floats-helium": ("floats", _MVE),
+    "floats-fpu": ("floats", _FPU),
+    "helium-plain": ("helium", (*_MVE, _PLAIN)),
+    "dsp-plain": ("dsp", (*_DSP, _PLAIN)),
+    "thumb-plain": ("thumb", (*_M0, _PLAIN)),
+    "floats-plain": ("floats", (*_M0, _PLAIN)),
 }
 
 

@@ -104,7 +104,17 @@ enum { ROWS = ETHOSGEN_DSP_ROWS, STEP = ETHOSGEN_DSP_STEP };
     "add " both ", " before ", " both ", asr #7\n\t"
 #define FIRST(sum, excess) "rsb " sum ", " excess ", " sum ", lsl #1\n\t"
 
-/* In assembly, since the sums and what is multiplied need all registers. */
+/*
+ * In assembly, since the sums and what is multiplied need all registers.
+ *
+ * r1: rows. r2: weights. r12, lr: words of two rows. r0: weights of both channels. r3: those of the
+ * first. r4, r6, r8, r10: the rows' sums of the first channel. r5, r7, r9, r11: those of both. On
+ * the stack: tile, where the loop starts, the end of the part.
+ *
+ * Behind the loop, r0: tile. r3: scales, at last pairs. r1, r2, r12, lr: the rows' excesses; then
+ * r1: mantissa, output. r2: addend, stride. r12: shift. At the end of a part, r1: bytes of the
+ * next. r3: the part's end. r12, lr: sums of the parts before.
+ */
 static ETHOSGEN_DSP_NAKED void
 multiply_rows(struct ethosgen_dsp_tile *tile __attribute__((unused)))
 {
@@ -250,6 +260,15 @@ multiply_rows(struct ethosgen_dsp_tile *tile __attribute__((unused)))
 #define SIXTEEN_PLACES EIGHT_PLACES EIGHT_PLACES
 #endif
 
+/*
+ * r0: rounds. r1: row. r2: weights. r3: the sum of the first channel. lr: that of both. r4 to r7:
+ * words of the row. r8 to r11: weights. r12: the first channel's weights, if they have a register
+ * of their own.
+ *
+ * Behind the loop, r0: tile. r1: output, pairs. r2: mantissa, addend. r4: scales. r5: addend. r12:
+ * bytes of a part, the second channel's bias, excess, shift. At the end of a part, r5: the end of
+ * all. r6: the sum of the parts before.
+ */
 static ETHOSGEN_DSP_NAKED void
 multiply_row(struct ethosgen_dsp_tile *tile __attribute__((unused)))
 {
@@ -453,12 +472,12 @@ static void multiply_apart(struct ethosgen_dsp_tile *tile, int32_t first, int32_
 /* Multiply the only row. */
 static void multiply_one(struct ethosgen_dsp_tile *tile, int32_t channels)
 {
-    int8_t last[2];
-
     if (tile->pairs > 0) {
         multiply_row(tile);
     }
     if (channels % 2 != 0) {
+        int8_t last[2] = {0};
+
         tile->output = last;
         tile->pairs = 1;
         multiply_row(tile);

@@ -110,19 +110,21 @@ static inline int32x4_t sign_shift(int32_t shift)
                      [high] "w"(vdupq_n_s32(add->output.high))                                 \
                    : "q0", "q1", "q2", "lr", "cc", "memory")
 
+/* The assembly takes all registers, so that counters, as of verify --coverage, have none. */
+#define UNCOUNTED __attribute__((no_profile_instrument_function))
 #define PLUS(second, first) "vmla.s32 " second ", " first ", %[factor]\n\t"
 #define MINUS(second, first)                          \
     "vmul.s32 " first ", " first ", %[factor]\n\t"    \
     "vsub.s32 " second ", " first ", " second "\n\t"
 
-void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                     const struct ethosgen_add *add)
+UNCOUNTED void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
+                               const struct ethosgen_add *add)
 {
     ETHOSGEN_SUMS(PLUS);
 }
 
-void ethosgen_sub_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                     const struct ethosgen_add *add)
+UNCOUNTED void ethosgen_sub_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
+                               const struct ethosgen_add *add)
 {
     ETHOSGEN_SUMS(MINUS);
 }

@@ -233,6 +233,9 @@ OTHERS: dict[str, Build] = {
     "differences, first has less scale": lambda n: n.sub(
         n.input((3, 7), scale=0.01, zero_point=9), n.input((3, 7)), activation="RELU6"
     ),
+    "differences, first has more scale": lambda n: n.sub(
+        n.input((1, 47), scale=0.3), n.input((1, 47), scale=0.1), scale=0.25
+    ),
     "sums of equal scales": lambda n: n.add(n.input((2, 9)), n.input((2, 9)), scale=0.11),
     "sums with channels": lambda n: n.add(
         n.input((2, 3, 19), zero_point=-128), n.input((19,), scale=0.011, zero_point=127)

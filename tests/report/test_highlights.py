@@ -65,7 +65,7 @@ def test_headroom_is_what_the_board_has_left() -> None:
     text = render_page(replace(report, headline=used, setting=on_board, costs=costs))
     assert "Headroom on corstone300" in text and "bytes are in use, 400 are free." in text
     assert "bytes are in use, 0 are free." in text
-    assert "At most 2,900 inferences per second" in text
+    assert "if nothing else runs: at most 2,900" in text
 
 
 def test_the_busy_part_is_of_all_the_npus_cycles() -> None:

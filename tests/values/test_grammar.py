@@ -28,9 +28,10 @@ from tests.support.recipes import recipe
 PLURAL = re.compile(r"[ -](?:(?:more|other|further|different|zero|available) )?([a-z]+s)\b")
 """A plural noun after a count, optionally preceded by an adjective."""
 VERBS = frozenset(
-    "accesses asks calls cannot changes compiles computes contradicts contains counts creates decides declares "
-    "differs does ends exceeds gets gives grows has holds is jumps lacks leaves lies makes names needs pass passes "
-    "reads runs says sets stands takes uses was writes".split()
+    "accesses asks calls cannot changes compiles computes contradicts contains counts creates "
+    "decides declares differs does ends exceeds gets gives grows has holds is jumps lacks "
+    "leaves lies makes names needs pass passes reads runs says sets stands takes uses was "
+    "writes".split()
 )
 """Words that end like a plural and are none, and prepositions."""
 OTHERS = frozenset(("as", "its", "less", "this", "thus"))

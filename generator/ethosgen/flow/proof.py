@@ -12,21 +12,22 @@ if TYPE_CHECKING:
     from ethosgen.toolchain import Built
 
 
-def prove(info: "ProjectInfo", built: "Built", watch: Watch) -> "Built":
-    """Return a build with the bounds of its stack; BuildError if it has none, or for bad memory.
+def prove(info: "ProjectInfo", built: "Built", watch: Watch) -> "tuple[Built, bool]":
+    """Return a build with the bounds of its stack, and whether it must be compiled again.
 
-    Only firmware whose start-up code is ethosgen's is proven.
+    This is so if the user's sources name bounds that are new. BuildError if there is no bound, or
+    for bad memory. Only firmware whose start-up code is ethosgen's is proven.
     """
-    from ethosgen.toolchain.stack_header import write_stack_header
+    from ethosgen.toolchain.stack_header import uses_bounds, write_stack_header
 
     if not find_platform(info.platform).boots:
-        return built
+        return built, False
     with watch.phase("prove", "bounding the stack, checking the memory"):
         application = built.application and _prove_image(info, built.application)
         proven = replace(_prove_image(info, built), application=application)
         shipped = application or proven
-        write_stack_header(shipped.elf, shipped.stack)
-        return proven
+        is_new = write_stack_header(shipped.elf, shipped.stack)
+        return proven, is_new and uses_bounds(info.directory)
 
 
 def _prove_image(info: "ProjectInfo", built: "Built") -> "Built":

@@ -13,19 +13,29 @@ from ethosgen.values.errors import cannot_write
 FOLDER = "ethosgen"
 """In the build's folder; the project's CMakeLists.txt has it as an include directory."""
 FILE = "ethosgen_stack.h"
+_MACRO = b"_STACK_BYTES"
+_SOURCES = ("app", "application", "board", "src")
+"""The folders of a project that are not generated again."""
 
 
-def write_stack_header(elf: Path, bounds: Sequence[StackBound]) -> None:
-    """Write the bounds beside the firmware that they are of, unless they are there already."""
+def write_stack_header(elf: Path, bounds: Sequence[StackBound]) -> bool:
+    """Write the bounds beside the firmware that they are of; return False if they are there."""
     path = elf.parent / FOLDER / FILE
     text = _text(elf.name, bounds)
     try:
         if path.is_file() and path.read_text(encoding="utf-8") == text:
-            return  # so that nothing is compiled again
+            return False  # so that nothing is compiled again
         path.parent.mkdir(exist_ok=True)  # a project of an older ethosgen has none
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise cannot_write(path, error) from None
+    return True
+
+
+def uses_bounds(project: Path) -> bool:
+    """Return whether a source file of the user's names a bound."""
+    sources = (path for folder in _SOURCES for path in (project / folder).rglob("*.[ch]*"))
+    return any(_MACRO in path.read_bytes() for path in sources if path.is_file())
 
 
 def _text(name: str, bounds: Sequence[StackBound]) -> str:

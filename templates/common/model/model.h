@@ -110,8 +110,8 @@ extern "C" {
 {% endif %}
 {% if platform.boots %}
 /* {{ NAME }}_STACK_BYTES is the most stack that the functions below need, {{ "with the NPU's interrupt" if npu else "and all that they call" }}. The
- * compiler and its flags decide, so `ethosgen build` computes it from the firmware, and writes it into
- * the build's folder for the next build. It is undefined before. */
+ * compiler and its flags decide, so `ethosgen build` computes it from the firmware, and compiles again
+ * what names it. It is undefined in the first pass, and with cmake alone. */
 #if defined(__has_include)
 #if __has_include("ethosgen_stack.h")
 #include "ethosgen_stack.h"

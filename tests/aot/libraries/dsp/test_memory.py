@@ -71,7 +71,7 @@ def memories(monkeypatch: pytest.MonkeyPatch) -> list[MemoryPlan]:
         plans.append(plan_memory(schedule, sizes))
         return plans[-1]
 
-    monkeypatch.setattr("ethosgen.aot.code.entry.plan_memory", kept)
+    monkeypatch.setattr("ethosgen.aot.memory.fetches.plan_memory", kept)
     return plans
 
 

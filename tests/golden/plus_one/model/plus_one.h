@@ -33,15 +33,15 @@ extern "C" {
  * `ethosgen identify` finds them.
  */
 #define PLUS_ONE_DIGEST "98560f4f9db75104"
-#define PLUS_ONE_BUILD "28494e06d65cba03"
+#define PLUS_ONE_BUILD "a4e8ec34e8ffa26d"
 #define PLUS_ONE_VERSION "0.1.0"
 
 /* Memory sizes. The arena holds the tensors of a run, including inputs and outputs. */
 #define PLUS_ONE_ARENA_BYTES 3200
 #define PLUS_ONE_ARENA_ALIGNMENT 32
 /* PLUS_ONE_STACK_BYTES is the most stack that the functions below need, with the NPU's interrupt. The
- * compiler and its flags decide, so `ethosgen build` computes it from the firmware, and writes it into
- * the build's folder for the next build. It is undefined before. */
+ * compiler and its flags decide, so `ethosgen build` computes it from the firmware, and compiles again
+ * what names it. It is undefined in the first pass, and with cmake alone. */
 #if defined(__has_include)
 #if __has_include("ethosgen_stack.h")
 #include "ethosgen_stack.h"

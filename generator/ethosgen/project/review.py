@@ -32,10 +32,15 @@ _KINDS = {
     "misra_deviations.txt": "Where the library deviates from MISRA C:2012, and why.",
     "REUSE.toml": "The terms of files that cannot carry a comment.",
     "Apache-2.0.txt": "The text of the Apache License.",
+    "LicenseRef-ethosgen-no-claim.txt": "What we do not claim: the network, its weights, its code.",
     "Kconfig": "Zephyr's options of the library.",
     "module.yml": "Zephyr's description of the module.",
     "library.json": "PlatformIO's description of the library.",
     "library.properties": "Arduino's description of the library.",
+}
+_ENDS = {
+    "_graph.c": "The network's steps in their order, and the code that belongs to it alone.",
+    "_graph.h": "Declares the function that runs the network's steps.",
 }
 _SUFFIXES = {
     ".cmake": "A part of the build with CMake.",
@@ -116,6 +121,9 @@ def _purpose(path: str, data: bytes, sources: set[bytes]) -> str:
     name = PurePosixPath(path)
     if name.name in _KINDS:
         return _KINDS[name.name]
+    for end, purpose in _ENDS.items():
+        if name.name.endswith(end):
+            return purpose
     if data in sources:
         return "The network as it was given."
     if name.suffix in _CODE and (said := _first_sentence(data.decode(errors="replace"))):
@@ -130,5 +138,6 @@ def _first_sentence(text: str) -> str:
         words = [line for line in lines if not _LICENCE.match(line)]
         paragraph = " ".join(takewhile(bool, dropwhile(operator.not_, words)))
         if match := _SENTENCE.match(paragraph):
-            return f"{match[0].rstrip(':;.').replace('|', '/')}."
+            said = match[0].rstrip(":;.").replace("|", "/")
+            return said if said.endswith("?") else f"{said}."
     return ""

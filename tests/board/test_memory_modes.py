@@ -84,7 +84,7 @@ def region_ports(project: Project) -> dict[str, int]:
     configuration = re.search(r"\.regioncfg = (0x\w+)", source)
     commands = re.search(r"\.qconfig = (\d)", source)
     assert configuration and commands
-    word = int(configuration[1], 16)
+    word = int(configuration[1].rstrip("u"), 16)
     ports = {part: (word >> 2 * i & 3) >> 1 for i, part in enumerate(("weights", "arena", "fast"))}
     return {**ports, "commands": int(commands[1]) >> 1}
 

@@ -14,3 +14,9 @@ def resource_folder(name: str) -> Path:
 def template_folder(name: str) -> Path:
     """Return a folder of templates, such as those of a platform or a backend."""
     return resource_folder("templates") / name
+
+
+def files_below(path: Path) -> list[Path]:
+    """Return a file, or the files below a folder, sorted, without what Python has compiled."""
+    found = [path, *path.rglob("*")]
+    return sorted(each for each in found if each.is_file() and "__pycache__" not in each.parts)

@@ -7,7 +7,7 @@ from pathlib import Path
 from ethosgen.applications import Application
 from ethosgen.applications.application import TEMPLATES, Commanded
 from ethosgen.board import Board
-from ethosgen.host.resources import resource_folder
+from ethosgen.host.resources import files_below, resource_folder
 from ethosgen.values.errors import InputError
 
 STAND_IN = "stand_in"
@@ -271,10 +271,7 @@ def zephyr_layout(_board: Board) -> Layout:
         copies={
             f"ethosgen/{path.relative_to(root).as_posix()}": path
             for part in _MODULE
-            for path in sorted([root / part, *(root / part).rglob("*")])
-            if path.is_file()
+            for path in files_below(root / part)
         },
-        application_copies={
-            path.relative_to(app).as_posix(): path for path in app.rglob("*") if path.is_file()
-        },
+        application_copies={path.relative_to(app).as_posix(): path for path in files_below(app)},
     )

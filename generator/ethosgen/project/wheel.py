@@ -10,7 +10,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 from ethosgen.host.demos import DEMO_FILES, DEMO_FOLDER
-from ethosgen.host.resources import resource_folder
+from ethosgen.host.resources import files_below, resource_folder
 from ethosgen.plugins import packages
 from ethosgen.values.errors import InputError
 from ethosgen.version import __version__
@@ -51,18 +51,14 @@ def _package_files() -> dict[str, bytes]:
     sources = {
         path.relative_to(package.parent): path
         for package in packages()
-        for path in package.rglob("*")
+        for path in files_below(package)
     }
     for name in _DATA:
         folder = resource_folder(name)
-        sources |= {Path("ethosgen") / name / p.relative_to(folder): p for p in folder.rglob("*")}
+        sources |= {Path("ethosgen") / name / p.relative_to(folder): p for p in files_below(folder)}
     demo = resource_folder(DEMO_FOLDER)
     sources |= {Path("ethosgen") / DEMO_FOLDER / name: demo / name for name in DEMO_FILES}
-    return {
-        place.as_posix(): path.read_bytes()
-        for place, path in sorted(sources.items())
-        if path.is_file() and "__pycache__" not in place.parts
-    }
+    return {place.as_posix(): path.read_bytes() for place, path in sorted(sources.items())}
 
 
 def _distribution() -> Distribution:

@@ -50,11 +50,16 @@ def compiler(name: str, core: Sequence[str] = CORE) -> list[str]:
     """Return the command of a compiler for a core; Clang uses the headers of GCC's newlib."""
     if name == "gcc":
         return [str(GCC.find()), *core]
+    return [name, "--target=arm-none-eabi", *core, "-fshort-enums", "-isystem", newlib_headers()]
+
+
+def newlib_headers() -> str:
+    """Return the folder of GCC's newlib."""
     query = [str(GCC.find()), "-xc", "-E", "-v", "/dev/null"]
     said = subprocess.run(query, capture_output=True, text=True, check=True).stderr
     listed = said.partition("#include <...> search starts here:\n")[2].split("End of search")[0]
     (newlib,) = [line for line in listed.split() if Path(line, "newlib.h").is_file()]
-    return [name, "--target=arm-none-eabi", *core, "-fshort-enums", "-isystem", newlib]
+    return newlib
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,81 @@
+"""Analyzers of GCC and Clang find nothing in the kernels, but for false alarms that are named."""
+
+import re
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.project.test_compilers import newlib_headers
+from tests.support.kernel_files import write_kernels
+
+CORES = {
+    "helium": ("cortex-m55", "hard"),
+    "dsp": ("cortex-m4", "hard"),
+    "thumb": ("cortex-m0plus", "soft"),
+    "floats": ("cortex-m55", "hard"),
+}
+WARNINGS = "-Wall -Wextra -Wconversion -Wcast-qual -Wstrict-aliasing=2".split()
+_ASSEMBLY = "assembly writes it through a pointer, which the analyzer does not see"
+FALSE_ALARMS = {
+    ("ethosgen_depthwise_s16.c", "-Wanalyzer-use-of-uninitialized-value"): "vst2q writes totals",
+    ("ethosgen_thumb_pairs.c", "-Wanalyzer-use-of-uninitialized-value"): _ASSEMBLY,
+    ("ethosgen_thumb_pairs.c", "core.uninitialized.Assign"): _ASSEMBLY,
+    ("ethosgen_dsp_matrix_s16.c", "core.uninitialized.Assign"): _ASSEMBLY,
+    ("ethosgen_dsp_matrix_s16.c", "core.UndefinedBinaryOperatorResult"): _ASSEMBLY,
+    ("ethosgen_dsp_matrix.c", "core.StackAddressEscape"): "the pointer is not read afterwards",
+    ("ethosgen_svdf.c", "core.uninitialized.Assign"): "4 units of rank 2 are 2 blocks of 4 filters",
+}
+"""Places by file and warning, with the reason why nothing is wrong there."""
+_GCC = re.compile(r"([\w.]+):\d+:\d+: warning: .*\[(-W[\w-]+)[\w=\]]")
+_CLANG = re.compile(r"([\w.]+):\d+:\d+: warning: .*\[([\w.]+)\]")
+
+
+def _alarms(command: list[str], pattern: re.Pattern[str]) -> set[tuple[str, str]]:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return {(match[1], match[2]) for match in pattern.finditer(done.stderr)}
+
+
+def _all_alarms(
+    start: list[str], end: list[str], place: Path, kind: str, pattern: re.Pattern[str]
+) -> set[tuple[str, str]]:
+    core, passing = CORES[kind]
+    write_kernels(place)
+    files = sorted(place.glob(f"{kind}/*.c"))
+    assert len(files) >= 8
+    options = [f"-mcpu={core}", "-mthumb", f"-mfloat-abi={passing}", "-std=c11", "-O2"]
+    commands = [
+        [*start, *options, f"-I{place}", str(file), *end, "-o", str(file.with_suffix(".o"))]
+        for file in files
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        return set().union(*pool.map(lambda command: _alarms(command, pattern), commands))
+
+
+@pytest.mark.slow
+@pytest.mark.compiler("arm-none-eabi-gcc")
+@pytest.mark.parametrize("kind", CORES)
+def test_gcc_finds_nothing(kind: str, tmp_path: Path) -> None:
+    start = ["arm-none-eabi-gcc", "-fanalyzer", *WARNINGS, "-c"]
+    found = _all_alarms(start, [], tmp_path, kind, _GCC)
+    assert found <= FALSE_ALARMS.keys()
+
+
+@pytest.mark.slow
+@pytest.mark.compiler("arm-none-eabi-gcc", "clang-19")
+@pytest.mark.parametrize("kind", CORES)
+def test_clang_finds_nothing(kind: str, tmp_path: Path) -> None:
+    start = ["clang-19", "--analyze", "--analyzer-output", "text", "--target=arm-none-eabi"]
+    start += ["-fshort-enums", "-isystem", newlib_headers()]
+    found = _all_alarms(start, [], tmp_path, kind, _CLANG)
+    assert found <= FALSE_ALARMS.keys()
+
+
+@pytest.mark.compiler("arm-none-eabi-gcc")
+def test_a_fault_is_found(tmp_path: Path) -> None:
+    file = tmp_path / "own.c"
+    file.write_text("int own(int x);\nint own(int x)\n{\n    int y[2];\n    return y[x & 1];\n}\n")
+    command = ["arm-none-eabi-gcc", "-fanalyzer", "-O2", "-c", str(file), "-o", "/dev/null"]
+    assert ("own.c", "-Wanalyzer-use-of-uninitialized-value") in _alarms(command, _GCC)

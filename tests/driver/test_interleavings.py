@@ -23,7 +23,7 @@ OK, NOT_INITIALIZED, BUS_FAULT, STOPPED, TIMEOUT = 0, 1, 8, 12, 13
 MUTATIONS = {
     "an interrupt that is not the NPU's": ("(status & STATUS_IRQ_RAISED) == 0", "0"),
     "an NPU that is nowhere": (
-        "if (npu.base_addr == 0) {\n        return; /*",
+        "if (npu.base_addr == 0u) {\n        return; /*",
         "if (0) { return; /*",
     ),
     "a lost interrupt": ("(void)finish_if_ended();", ""),

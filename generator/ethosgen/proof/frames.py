@@ -24,8 +24,6 @@ _TABLES = {
 }
 """libgcc's jumps through a table behind their call: bytes of an entry, and whether it is signed."""
 _WORD = 0xFFFFFFFF
-_OURS = "ethosgen_"
-"""How our functions begin: none has such an array, so an unknown change is one not decoded."""
 _IT = 0xBF
 _LONGEST_TABLE = 4096
 _FILLERS = (0x0000, 0xBF00, 0x46C0)
@@ -143,7 +141,7 @@ class FrameWalk:
             raise UnboundedError(
                 f"{self._name} changes its stack pointer at 0x{addr:08x} by a number that is only "
                 "known at run time",
-                is_fault=not self._name.startswith(_OURS),
+                is_fault=True,
             )
         after = self._after(instruction, state, addr)
         self.frame.deepest = max(self.frame.deepest, state.depth, after.depth)

@@ -215,7 +215,8 @@ def _loop(addr: int, first: int, second: int) -> ThumbInstruction:
 
 
 def _coprocessor(first: int, second: int) -> ThumbInstruction:
-    base, is_transfer = first & 15, first >> 9 & 1 == 0
+    is_transfer = first >> 9 & 1 == 0
+    base = first & (7 if is_transfer and _widens(second) else 15)
     if is_transfer and base == SP and first >> 5 & 1 and first >> 8 & 1 | first >> 7 & 1:
         words = second & 0xFF
         if second >> 9 & 7 == 5 and first & 0xFFB0 == 0xED20:  # VPUSH
@@ -227,6 +228,14 @@ def _coprocessor(first: int, second: int) -> ThumbInstruction:
     high = first >> 3 & 14 | 1
     to = second >> 12
     return ThumbInstruction(4, changes=(base, pair, pair + 1, high, to, to & ~1, to | 1))
+
+
+def _widens(second: int) -> bool:
+    """Return whether a transfer is VLDRB, VLDRH, VSTRB or VSTRH of wider lanes (T1 and T2).
+
+    Their base is R0 to R7; the bit above it tells bytes from halfwords.
+    """
+    return second >> 9 & 15 == 0b0111 and second >> 7 & 3 != 3
 
 
 def _wide_transfer(addr: int, first: int, second: int) -> ThumbInstruction:

@@ -31,7 +31,7 @@ def digits_place(npu: str) -> Place:
 def advice_with(place: Place, monkeypatch: pytest.MonkeyPatch, **costs: Cost) -> list[Improvement]:
     """Return the advice if configurations have these costs; the key is an NPU or a mode."""
 
-    def attempt(other: Place, _: Place) -> Cost | None:
+    def attempt(other: Place) -> Cost | None:
         key = other.mode if other.mode != place.mode else other.npu
         return costs.get(key.replace("-", "_"))
 

@@ -171,7 +171,7 @@ class Board(BoardFacts):
         return BoardMemories(mode, self.memories[placement.fast or placement.arena].size_bytes)
 
     def fetch_rule(self, mode: str, asked: int | None) -> FetchRule:
-        """Return which weights are copied, with the SRAM that a user grants, if one does.
+        """Return the rule by which weights are copied; `asked` is the SRAM that the user grants.
 
         By itself the core copies what is slow to read and too large for a cache in front of it.
         """

@@ -7,7 +7,6 @@ from dataclasses import replace
 from ethosgen.backend import find_accelerator
 from ethosgen.board.any_board import ANY_BOARD
 from ethosgen.flow.costs import Place, cost_of
-from ethosgen.flow.planning import PlanSettings
 from ethosgen.project import check_capacity, room_bytes
 from ethosgen.values.advice import NPU_SIZE, Improvement
 from ethosgen.values.configurations import Cost
@@ -78,7 +77,7 @@ def _other_mode(now: Cost, place: Place) -> Iterator[Improvement]:
     found = {
         mode: cost
         for mode in place.board.memory_modes(place.accelerator)
-        if mode != place.mode and (cost := _attempt(replace(place, mode=mode), place)) is not None
+        if mode != place.mode and (cost := _attempt(replace(place, mode=mode))) is not None
     }
     mode = min(found, key=lambda name: _time(found[name]), default=None)
     gain = 0.0 if mode is None else -_longer(found[mode], now)
@@ -102,7 +101,7 @@ def _smaller_npu(now: Cost, place: Place) -> Iterator[Improvement]:
     smaller = (one for one in offered if one.product == used.product and one.macs < used.macs)
     for other in sorted(smaller, key=lambda one: one.macs):
         settings = replace(place.settings, accelerator=other)
-        cost = _attempt(replace(place, settings=settings), place)
+        cost = _attempt(replace(place, settings=settings))
         if cost is not None and _longer(cost, now) <= _SLOWER:
             yield Improvement(
                 "smaller-npu",
@@ -115,11 +114,9 @@ def _smaller_npu(now: Cost, place: Place) -> Iterator[Improvement]:
             return
 
 
-def _attempt(other: Place, place: Place) -> Cost | None:
-    """Return another place's cost with the same options, None if it is refused or cannot fit."""
-    options = place.settings.options
-    settings = PlanSettings(other.accelerator, options).on(other.board, other.mode)
-    other = replace(other, settings=settings).unchecked()
+def _attempt(other: Place) -> Cost | None:
+    """Return another place's cost, None if it is refused or cannot fit."""
+    other = replace(other, settings=other.settings.on(other.board, other.mode)).unchecked()
     try:
         program = other.compiled(Watch())
         check_capacity([program], other.board, other.mode)

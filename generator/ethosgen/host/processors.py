@@ -4,7 +4,7 @@ import os
 
 
 def processor_count() -> int:
-    """Return how many there are; on systems that bind processes to none, all."""
+    """Return the number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):  # Linux
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -128,7 +128,7 @@ def makers(body: Body) -> Mapping[str, int]:
 
 
 def _copies(body: Body, addresses: Mapping[str, Location]) -> Mapping[str, CopiesBefore]:
-    """Return what happens to copies of weights before each call, by the variable it makes."""
+    """Return the copies of weights to begin or await before each call, by its first variable."""
     fetches = body.memory.fetches
 
     def copies(chosen: Iterable[Fetch]) -> tuple[Copy, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from ethosgen.backend.ethosu.offload import vela_version
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA, STREAM_ERRATA
 from tests import ROOT
-from tests.support.catalogue.recurrent import lstm
+from tests.support.catalogue.recurrent import lstm, svdf
 from tests.support.networks import NetworkBuilder
 
 FOLDER = ROOT / "tests" / "errata"
@@ -236,6 +236,10 @@ def _reduced_part(net: NetworkBuilder) -> int:
     return net.apply("REDUCE_MAX", _part(net, 4), [3], keep_dims=True)
 
 
+def _slice_after_state(net: NetworkBuilder) -> int:
+    return net.apply("SLICE", svdf(net, net.input((2, 8)), 3, 4, rank=2), [1, 1], [1, 2])
+
+
 def _product(net: NetworkBuilder, x: int) -> int:
     """Multiply with a matrix that is an input too."""
     *before, _, depth = net.tensors[x].shape
@@ -332,6 +336,7 @@ NETWORKS: dict[str, Build] = {
     "stepped-padding": _stepped_padding,
     "stepped-operand": _stepped_operand,
     "reduced-part": _reduced_part,
+    "slice-after-state": _slice_after_state,
     "flattened-product": _flattened_product,
     "multiplied-part": _multiplied_part,
     "product-into-part": _product_into_part,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ethosgen.backend.ethosu.offload.site import OperatorSite, scale_of
-from ethosgen.values.network import Tensor
+from ethosgen.values.network import ABSENT, Tensor
 
 _MAKERS = ("SLICE", "STRIDED_SLICE", "SPLIT", "SPLIT_V", "UNPACK")
 _RENAMERS = ("RESHAPE", "EXPAND_DIMS", "SQUEEZE", "QUANTIZE")
@@ -37,6 +37,28 @@ class _SliceReader:
     site: OperatorSite
     part: Tensor
     padding: tuple[int, int] = (0, 0)
+
+
+def follows_state_only(site: OperatorSite) -> bool:
+    """Return whether no operator before a SLICE reads only inputs and constants.
+
+    Vela reads where a SLICE begins in a walk that begins at such operators. It does not reach a
+    SLICE that only follows operators with state, such as SVDF: their state is neither.
+    """
+    if site.code != "SLICE" or not any(site.constant(1)):
+        return False
+    graph = site.graph
+    waiting, seen = [site.operator], {site.operator.index}
+    while waiting:
+        operator = waiting.pop()
+        made = [i for i in operator.inputs if i != ABSENT and graph.tensors[i].data is None]
+        if set(made) <= set(graph.inputs):
+            return False
+        for writer in map(graph.writer, made):
+            if writer is not None and writer.index not in seen:
+                seen.add(writer.index)
+                waiting.append(writer)
+    return True
 
 
 def pads_part(site: OperatorSite) -> bool:

@@ -264,6 +264,16 @@ ERRATA: tuple[Erratum, ...] = (
         "is no part",
     ),
     Erratum(
+        "slice-after-state",
+        VELA,
+        parts.follows_state_only,
+        "it takes the first elements instead of the ones from `begin` on, after operators with "
+        "state only",
+        "Regor, compiler/graph_optimiser.hpp, RewriteGraph: `fromStart` begins at operators whose "
+        "inputs are constants or the graph's inputs; compiler/graphir_optimiser.cpp, "
+        "ConvertAttributeTensors",
+    ),
+    Erratum(
         "scale-range",
         VELA,
         loses_scale,

@@ -14,19 +14,21 @@ from tests.support.networks import NetworkBuilder
 Array = np.ndarray[Any, Any]
 
 _FAR = (1 << 31) - 1
+_FARTHER = ((1 << 39) - 1,)
+"""Of the 40 bits that an NPU's biases have; only int64 holds it."""
 _ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 
-def thinned_network(seed: int) -> bytes:
+def thinned_network(seed: int, dtype: str | None = None) -> bytes:
     """Return a network of 4 to 12 operators, with one to three outputs."""
-    return _Growth(seed).grown()
+    return _Growth(seed, dtype or ("uint8" if seed % 5 == 4 else "int8")).grown()
 
 
 class _Growth:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, dtype: str) -> None:
         self.random = np.random.default_rng(seed)
         self.net = NetworkBuilder(f"thinned_{seed}", seed)
-        self.dtype = "uint8" if seed % 5 == 4 else "int8"
+        self.dtype = dtype
         self.made: list[int] = []
 
     def grown(self) -> bytes:
@@ -64,6 +66,8 @@ class _Growth:
 
     def _range(self) -> dict[str, Any]:
         """Return an output's quantization, often with zero at an end of the type."""
+        if self.dtype == "int16":
+            return {"scale": float(np.float32(10 ** self.random.uniform(-5, -2))), "zero_point": 0}
         low = 0 if self.dtype == "uint8" else -128
         point = low if self._chance(0.6) else int(self.random.integers(low, low + 256))
         return {"scale": float(np.float32(10 ** self.random.uniform(-3, 0))), "zero_point": point}
@@ -84,7 +88,7 @@ class _Growth:
             padding,
             self._one_of(_ACTIVATIONS),
             bias=self._has_bias(),
-            per_channel=self.dtype == "int8",
+            per_channel=self.dtype != "uint8",
             **self._range(),
         )
         return self._thinned(y)
@@ -98,7 +102,7 @@ class _Growth:
             activation=self._one_of(_ACTIVATIONS),
             multiplier=self._one_of((1, 1, 1, 2)),
             bias=self._has_bias(),
-            per_channel=self.dtype == "int8",
+            per_channel=self.dtype != "uint8",
             **self._range(),
         )
         return self._thinned(y)
@@ -206,7 +210,8 @@ class _Growth:
         """Add a constant that operators compute."""
         spec = self.net.tensors[x]
         depth = spec.shape[-1]
-        c = self.net.constant(self.net.random_integers((1, depth, 2), self.dtype), None, 0.02, 3)
+        values = self.net.random_integers((1, depth, 2), self.dtype)
+        c = self.net.constant(values, None, 0.02, 0 if self.dtype == "int16" else 3)
         c = self._unary_of(c)
         c = self.net.apply("SLICE", self.net.transpose(c, (0, 2, 1)), (0, 1, 0), (1, 1, depth))
         c = self.net.reshape(c, (depth,))
@@ -265,9 +270,11 @@ class _Growth:
         if len(inputs) > 2:
             bias = self.net.tensors[inputs[2]]
             assert bias.data is not None
-            far = np.frombuffer(bias.data, "int32").copy()
+            far = np.frombuffer(bias.data, bias.dtype).copy()
             moved = self.random.random(far.size) < self._one_of((0, 0.4, 0.8))
-            reach = self._one_of((3000, 100_000, 10_000_000, _FAR))
+            reach = self._one_of(
+                (3000, 100_000, 10_000_000, _FAR, *_FARTHER[: bias.dtype == "int64"])
+            )
             far[moved] = self.random.integers(-reach, reach, int(moved.sum()), endpoint=True)
             if has_twins:
                 far[1] = far[0]

@@ -31,11 +31,12 @@ class Domain:
     values: tuple[tuple[range, ...], ...]
     scales: tuple[float, ...] = (0.05, 0.03)
     points: tuple[int, ...] = (3, -7)
+    dtype: str = "int8"
 
     def rows(self) -> list[Array]:
         """Return for each input its values as (combinations, channels)."""
         flat = [r for channels in self.values for r in channels]
-        table = np.array(list(product(*flat)), np.int8)
+        table = np.array(list(product(*flat)), self.dtype)
         ends = np.cumsum([len(channels) for channels in self.values])[:-1]
         return np.split(table, ends, axis=1)
 
@@ -50,7 +51,7 @@ def check(build: Build, domain: Domain, *, slack: int = 1) -> None:
     net = NetworkBuilder("brute", seed=5)
     count = len(rows[0])
     inputs = [
-        net.input((count, 1, 1, part.shape[1]), scale=scale, zero_point=point)
+        net.input((count, 1, 1, part.shape[1]), domain.dtype, scale, point)
         for part, scale, point in zip(rows, domain.scales, domain.points, strict=False)
     ]
     network = decode_network(net.build(build(net, inputs)), "brute")
@@ -64,7 +65,7 @@ def check(build: Build, domain: Domain, *, slack: int = 1) -> None:
     graph = network.graph
     known = bounds_of(graph)
     for tensor, channels in zip(network.inputs, domain.values, strict=True):
-        ends = [(r.start, r.stop - 1) for r in channels]
+        ends = [(r[0], r[-1]) for r in channels]
         known[tensor.index] = Bounds(*(np.array(end, np.int64) for end in zip(*ends, strict=True)))
     for operator in graph.operators:
         found = TRANSFERS[operator.code](BoundedSite(operator, graph, known))
@@ -170,6 +171,24 @@ def test_extremes(way: str, first: range, second: range) -> None:
 def test_layers_over_two_channels(activation: str, values: tuple[range, ...], scale: float) -> None:
     output = {"activation": activation, "scale": scale, "zero_point": -20}
     domain = Domain((values,))
+    check(lambda net, x: net.conv2d(x[0], 5, (1, 1), **output), domain)
+    check(lambda net, x: net.fully_connected(x[0], 5, **output), domain)
+    check(lambda net, x: net.depthwise(x[0], (1, 1), multiplier=2, **output), domain)
+
+
+@pytest.mark.parametrize("activation", ["NONE", "RELU"])
+@pytest.mark.parametrize("values", [
+    (range(-9, 10), range(-32768, -32740)), (range(32740, 32768), range(17, 18)),
+    (range(-32768, 32768, 1771), range(-32767, 32768, 1771)),
+], ids=str)  # fmt: skip
+@pytest.mark.parametrize("scale", [2.0**-15, 0.0004, 0.03])
+@pytest.mark.parametrize("bias", [True, False])
+def test_int16_layers(
+    activation: str, values: tuple[range, ...], scale: float, *, bias: bool
+) -> None:
+    """Sums are int64 and rescaled by 16 bits of the factor."""
+    output = {"activation": activation, "scale": scale, "zero_point": 0, "bias": bias}
+    domain = Domain((values,), scales=(0.001,), points=(0,), dtype="int16")
     check(lambda net, x: net.conv2d(x[0], 5, (1, 1), **output), domain)
     check(lambda net, x: net.fully_connected(x[0], 5, **output), domain)
     check(lambda net, x: net.depthwise(x[0], (1, 1), multiplier=2, **output), domain)

@@ -103,7 +103,8 @@ def _new_bias(edit: GraphEdit, operator: Operator, weights: Tensor) -> Tensor:
     scales = tuple(float(np.float32(source.scale[0] * scale)) for scale in known.scale)
     quantization = Quantization(scales, (0,) * len(scales))
     name = f"{weights.name}_bias"
-    return Tensor(0, name, (), "int32", quantization)
+    dtype = "int64" if edit.graph.tensors[operator.inputs[0]].dtype == "int16" else "int32"
+    return Tensor(0, name, (), dtype, quantization)
 
 
 def _cut_scales(quantization: Quantization | None, outputs: Flags) -> Quantization | None:

@@ -59,7 +59,7 @@ def sink_of(operator: Operator, graph: Graph, bounds: Mapping[int, Bounds]) -> S
     ends = sums_of(layer, source) if source else None
     constant = np.zeros(sums.shape[1], bool)
     if ends is not None and target is not None:
-        constant = target.constant.copy()
+        constant = target.constant & (abs(ends.low) <= INT32.max)
     has_weights &= ~constant
     spare = np.zeros(depth, bool) if source is None else source.constant.copy()
     value = np.zeros(depth, np.int64) if source is None else source.low - layer.point

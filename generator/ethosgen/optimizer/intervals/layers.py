@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.optimizer.intervals.bounds import Bounds, Ints
-from ethosgen.optimizer.intervals.scaling import fits, scaled
+from ethosgen.optimizer.intervals.scaling import Factors, fits, scaled, scaled_int64
 from ethosgen.optimizer.intervals.site import BoundedSite
 from ethosgen.optimizer.intervals.windows import MOST_PLACES, Window, window_of
 from ethosgen.values.errors import UnsupportedError
@@ -35,6 +35,8 @@ class LayerFacts:
     reads: Ints
     window: Window | None
     is_depthwise: bool = False
+    has_wide_sums: bool = False
+    """Whether sums are int64: in an int16 layer, unless its bias is int32."""
 
     @property
     def point(self) -> int:
@@ -60,7 +62,8 @@ def layer_of(site: BoundedSite) -> LayerFacts | None:
     if sums.size != outputs or site.target.shape[-1] != outputs:
         return None
     is_depthwise = site.operator.code == "DEPTHWISE_CONV_2D"
-    return LayerFacts(source, site.target, by_taps, sums, reads, window, is_depthwise)
+    is_wide = source.dtype == "int16" and (bias is None or bias.dtype == "int64")
+    return LayerFacts(source, site.target, by_taps, sums, reads, window, is_depthwise, is_wide)
 
 
 def _are_usual(source: Tensor, weights: Tensor, bias: Tensor | None, target: Tensor) -> bool:
@@ -116,12 +119,7 @@ def _dense(site: BoundedSite, source: Tensor, values: Ints) -> _Arranged | None:
 
 
 def sums_of(layer: LayerFacts, source: Bounds) -> Bounds | None:
-    """Return the bounds of each output channel's sums, None if they may leave int32.
-
-    Also None for int16, whose sums are int64 and are rescaled in another way.
-    """
-    if layer.source.dtype == "int16":
-        return None
+    """Return the bounds of each output channel's sums, None if they may leave their type."""
     low, high = ((end - layer.point)[layer.reads] for end in (source.low, source.high))
     ends = [
         layer.weights * (end[None, None, :] if layer.is_depthwise else end[None, :, None])
@@ -133,7 +131,7 @@ def sums_of(layer: LayerFacts, source: Bounds) -> Bounds | None:
         layer.bias + _extreme(least, places, np.minimum),
         layer.bias + _extreme(most, places, np.maximum),
     )
-    return found if fits(found) else None
+    return found if layer.has_wide_sums or fits(found) else None
 
 
 def _places(window: Window | None, taps: int) -> list[Ints] | None:
@@ -156,7 +154,7 @@ def _extreme(by_taps: Ints, places: Iterable[Ints] | None, pick: Any) -> Ints:
     return extreme
 
 
-def factors_of(site: BoundedSite, layer: LayerFacts) -> list[np.ndarray[Any, Any]]:
+def factors_of(site: BoundedSite, layer: LayerFacts) -> list[Factors]:
     """Return the factors from sums to outputs: in doubles, and with a product in single."""
     weights = site.graph.tensors[site.operator.inputs[1]].quantization
     assert weights is not None
@@ -167,6 +165,18 @@ def factors_of(site: BoundedSite, layer: LayerFacts) -> list[np.ndarray[Any, Any
         single = np.float32(source) * scales.astype(np.float32)
         factors.append(single.astype(np.float64) / target)
     return factors
+
+
+def _scaled(layer: LayerFacts, sums: Bounds, factors: Factors) -> Bounds | None:
+    """Return the bounds of sums times factors by all roundings that the layer may use.
+
+    An int16 layer with a bias of int32 has int32 sums in LiteRT, int64 in TensorFlow Lite Micro.
+    """
+    found = scaled_int64(sums, factors) if layer.source.dtype == "int16" else None
+    if layer.has_wide_sums:
+        return found
+    others = scaled(sums, factors)
+    return others if found is None or others is None else found.joined(others)
 
 
 def layer_bounds(site: BoundedSite) -> Bounds | None:
@@ -180,7 +190,7 @@ def layer_bounds(site: BoundedSite) -> Bounds | None:
         if factors.size not in (1, sums.low.size) or not (factors > 0).all():
             return None
         try:
-            ends = scaled(sums, factors)
+            ends = _scaled(layer, sums, factors)
         except UnsupportedError:
             return None
         if ends is None:

@@ -5,6 +5,7 @@ integers or in doubles. All are monotonic, so the ends of an interval have the e
 the interval that all of them stay within holds whoever decides.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,11 @@ from ethosgen.values.rescaling import quantize_multiplier
 Factors = np.ndarray[Any, np.dtype[np.float64]]
 
 INT32 = np.iinfo(np.int32)
+MOST_SUM = 1 << 47
+"""The largest sum of int64 that TensorFlow Lite Micro accepts; a product of it fits."""
+MOST_SHIFT = 14
+LARGEST_ROUNDED = 0x7FFF0000
+"""Mantissas from this on are cut to 16 bits, since they would round to 2**15."""
 
 
 def fits(bounds: Bounds) -> bool:
@@ -27,20 +33,46 @@ def scaled(bounds: Bounds, factors: Factors) -> Bounds | None:
 
     None if TFLite would shift a value out of an int32.
     """
-    count = max(bounds.low.size, factors.size)
-    bounds, factors = bounds.over(count), np.broadcast_to(factors, count)
-    multipliers = [quantize_multiplier(float(factor)) for factor in factors]
-    mantissas = np.array([m.mantissa for m in multipliers], np.int64)
-    shifts = np.array([m.shift for m in multipliers], np.int64)
+    bounds, factors, mantissas, shifts = _multipliers(bounds, factors)
     if not fits(bounds) or not fits(_shifted(bounds, shifts)):
         return None
-    ends = [
+    return _joined(
         rounding(value, mantissas, shifts, factors)
         for value in (bounds.low, bounds.high)
         for rounding in (twice, once, _in_doubles)
-    ]
-    found = Bounds(np.minimum.reduce(ends), np.maximum.reduce(ends))
+    )
+
+
+def scaled_int64(bounds: Bounds, factors: Factors) -> Bounds | None:
+    """Return the bounds of the int64 sums of int16 layers times positive factors, as `scaled`.
+
+    None if a product leaves int64, or TFLite would shift by less than one bit.
+    """
+    bounds, factors, mantissas, shifts = _multipliers(bounds, factors)
+    if not _are_within(bounds, MOST_SUM) or (shifts > MOST_SHIFT).any():
+        return None
+    return _joined(shortly(value, mantissas, shifts) for value in (bounds.low, bounds.high))
+
+
+def _multipliers(bounds: Bounds, factors: Factors) -> tuple[Bounds, Factors, Ints, Ints]:
+    """Return bounds and factors of as many channels, and the factors' mantissas and shifts."""
+    count = max(bounds.low.size, factors.size)
+    factors = np.broadcast_to(factors, count)
+    multipliers = [quantize_multiplier(float(factor)) for factor in factors]
+    mantissas = np.array([m.mantissa for m in multipliers], np.int64)
+    shifts = np.array([m.shift for m in multipliers], np.int64)
+    return bounds.over(count), factors, mantissas, shifts
+
+
+def _joined(ends: Iterable[Ints]) -> Bounds | None:
+    """Return the bounds of all ends, None if they leave int32."""
+    every = list(ends)
+    found = Bounds(np.minimum.reduce(every), np.maximum.reduce(every))
     return found if fits(found) else None
+
+
+def _are_within(bounds: Bounds, most: int) -> bool:
+    return bool((bounds.low >= -most).all() and (bounds.high <= most).all())
 
 
 def _shifted(bounds: Bounds, shifts: Ints) -> Bounds:
@@ -65,6 +97,14 @@ def once(values: Ints, mantissas: Any, shifts: Any, _factors: Factors | None = N
     """Multiply with one rounding: ties go up."""
     places = 31 - shifts
     rounded: Ints = (values * mantissas + (np.int64(1) << (places - 1))) >> places
+    return rounded
+
+
+def shortly(values: Ints, mantissas: Ints, shifts: Ints) -> Ints:
+    """Multiply an int64 as both interpreters do, by a mantissa of 16 bits: ties go up."""
+    short = np.where(mantissas < LARGEST_ROUNDED, (mantissas + (1 << 15)) >> 16, 0x7FFF)
+    places = 15 - shifts
+    rounded: Ints = (values * short + (np.int64(1) << (places - 1))) >> places
     return rounded
 
 

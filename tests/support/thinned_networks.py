@@ -16,6 +16,7 @@ Array = np.ndarray[Any, Any]
 _FAR = (1 << 31) - 1
 _FARTHER = ((1 << 39) - 1,)
 """Of the 40 bits that an NPU's biases have; only int64 holds it."""
+_PADS = (((1, 0), (0, 1)), ((0, 1), (0, 1)), ((1, 1), (1, 1)))
 _ACTIVATIONS = ("NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 
@@ -153,7 +154,7 @@ class _Growth:
 
     def _moved(self, x: int) -> int:
         if self._chance(0.4) and self.net.tensors[x].shape[1] < 12:
-            return self.net.pad(x, ((0, 0), (1, 0), (0, 1), (0, 0)))
+            return self.net.pad(x, ((0, 0), *self._one_of(_PADS), (0, 0)))
         if self._chance(0.3) and self.net.tensors[x].shape[-1] < 12:
             return self.net.pad(x, ((0, 0), (0, 0), (0, 0), (1, 0)))
         if self._chance(0.5):

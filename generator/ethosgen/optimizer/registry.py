@@ -8,6 +8,7 @@ from ethosgen.optimizer.graph.expressions import COMMON_SUBEXPRESSIONS
 from ethosgen.optimizer.graph.moves import MERGED_MOVES
 from ethosgen.optimizer.graph.requantizations import MERGED_REQUANTIZATIONS
 from ethosgen.optimizer.graph.transposes import MOVED_TRANSPOSES
+from ethosgen.optimizer.graph.windows import PADDED_WINDOWS
 from ethosgen.optimizer.rewrites import Rewrite
 
 REWRITES: list[Rewrite] = [
@@ -16,6 +17,7 @@ REWRITES: list[Rewrite] = [
     MERGED_MOVES,
     MOVED_TRANSPOSES,
     MERGED_REQUANTIZATIONS,
+    PADDED_WINDOWS,
     COMMON_SUBEXPRESSIONS,
     DEAD_CHANNELS,
     IDLE_OPERATORS,

@@ -3,6 +3,7 @@
 from ethosgen.optimizer.dead.channels import DEAD_CHANNELS
 from ethosgen.optimizer.dead.duplicates import EQUAL_CHANNELS
 from ethosgen.optimizer.dead.operators import IDLE_OPERATORS, UNREAD_OPERATORS
+from ethosgen.optimizer.graph.clamps import FUSED_ACTIVATIONS
 from ethosgen.optimizer.graph.constants import FOLDED_CONSTANTS
 from ethosgen.optimizer.graph.expressions import COMMON_SUBEXPRESSIONS
 from ethosgen.optimizer.graph.moves import MERGED_MOVES
@@ -18,6 +19,7 @@ REWRITES: list[Rewrite] = [
     MOVED_TRANSPOSES,
     MERGED_REQUANTIZATIONS,
     PADDED_WINDOWS,
+    FUSED_ACTIVATIONS,
     COMMON_SUBEXPRESSIONS,
     DEAD_CHANNELS,
     IDLE_OPERATORS,

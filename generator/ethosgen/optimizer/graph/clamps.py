@@ -1,0 +1,59 @@
+"""The rewrite that lets an operator apply the activation behind it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from ethosgen.optimizer.rewrites import Rewrite, Rewritten
+from ethosgen.values.editing import GraphEdit, with_graphs
+from ethosgen.values.network import Graph, Network, Operator
+from ethosgen.values.optimization import Change
+
+NAME = "fused-activations"
+OPTION = "fused_activation_function"
+_ACTIVATIONS = frozenset({"RELU", "RELU6", "RELU_N1_TO_1"})
+_MAKERS = frozenset({
+    "CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "SUB", "MUL", "AVERAGE_POOL_2D",
+    "MAX_POOL_2D",
+})  # fmt: skip
+"""Operators whose activation TensorFlow Lite Micro and LiteRT apply by the same rule."""
+_QUANTIZED = frozenset({"int8", "uint8", "int16"})
+
+
+def fuse(network: Network) -> Rewritten | None:
+    """Give operators the activation that alone reads their output."""
+    graphs, count = {}, 0
+    for number, graph in enumerate(network.graphs):
+        pairs = list(_pairs(graph))
+        if pairs:
+            edit = GraphEdit(graph)
+            for maker, activation in pairs:
+                options = {**maker.options, OPTION: activation.code}
+                fused = replace(maker, outputs=activation.outputs, options=options)
+                edit.operators[maker.index] = fused
+                del edit.operators[activation.index]
+            graphs[number] = edit.done()
+            count += len(pairs)
+    if not count:
+        return None
+    return Rewritten(with_graphs(network, graphs), (Change(NAME, "activation", "fused", count),))
+
+
+def _pairs(graph: Graph) -> Iterator[tuple[Operator, Operator]]:
+    """Yield each operator without an activation, and the activation that alone reads it."""
+    for maker in graph.operators:
+        if maker.code not in _MAKERS or maker.options.get(OPTION, "NONE") != "NONE":
+            continue
+        readers = graph.readers(maker.outputs[0])
+        if len(readers) == 1 and readers[0].code in _ACTIVATIONS:
+            middle, target = (graph.tensors[op.outputs[0]] for op in (maker, readers[0]))
+            are_alike = (middle.dtype, middle.quantization) == (target.dtype, target.quantization)
+            if are_alike and middle.dtype in _QUANTIZED and middle.index not in graph.outputs:
+                yield maker, readers[0]
+
+
+FUSED_ACTIVATIONS = Rewrite(
+    NAME,
+    "RELU, RELU6 or RELU_N1_TO_1 alone reads a layer, a sum, a difference, a product or a pool "
+    "without an activation; both outputs have one quantized type, scale and zero point",
+    fuse,
+)

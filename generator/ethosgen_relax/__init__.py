@@ -1,4 +1,4 @@
-"""Partition Relax modules for Ethos-U, in a program that uses TVM.
+"""Partition Relax modules for Ethos-U and other accelerators, in a program that uses TVM.
 
     from ethosgen.relax import partition_for_ethosu, simulate_ethosu, support_report
 
@@ -11,34 +11,46 @@ The module must be quantized: dequantize → operator → quantize, as ONNX's an
 write it. `PATTERNS` lists what becomes a composite; pass a longer table to extend it, and declare
 with `translates` how a new operator becomes one of ours.
 
-`save_tflite` writes a module as a file for ethosgen's commands.
+`partition_for_accelerators` does the same for one's own accelerators and libraries of kernels.
+`save_tflite` writes a module as a file for ethosgen's commands, `to_project` its firmware.
 
 preparation checks modules
-partition   composites, Vela's answers, partitions
-question    asks Vela about many composites at once
+executor    what runs partitions: an NPU, an accelerator or a library
+partition   composites, the answers about them, partitions
+question    asks about many composites at once
 island      composites and partitions as networks
 simulation  the partitions as functions that TVM calls
 report      what a partitioned module says
-saving      modules as .tflite files
+saving      modules as .tflite files, and as firmware
 
 Users import it as ethosgen.relax.
 """
 
 from ethosgen.frontend.relax.patterns import PATTERNS, Composite
 from ethosgen.frontend.relax.site import Site, translates
-from ethosgen_relax.partition import partition_for_ethosu
+from ethosgen_relax.partition import (
+    partition_for_accelerators,
+    partition_for_arm_compute_lib,
+    partition_for_cmsisnn,
+    partition_for_ethosu,
+)
 from ethosgen_relax.report import Support, support_report
-from ethosgen_relax.saving import save_tflite
-from ethosgen_relax.simulation import simulate_ethosu
+from ethosgen_relax.saving import save_tflite, to_project
+from ethosgen_relax.simulation import simulate_accelerators, simulate_ethosu
 
 __all__ = [
     "PATTERNS",
     "Composite",
     "Site",
     "Support",
+    "partition_for_accelerators",
+    "partition_for_arm_compute_lib",
+    "partition_for_cmsisnn",
     "partition_for_ethosu",
     "save_tflite",
+    "simulate_accelerators",
     "simulate_ethosu",
     "support_report",
+    "to_project",
     "translates",
 ]

@@ -9,6 +9,7 @@ import tvm
 from tvm import relax
 
 from ethosgen.frontend.relax.normal import bindings_of
+from ethosgen.frontend.relax.patterns import PREFIX
 from ethosgen.frontend.relax.reading import Reading
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Network
@@ -96,5 +97,7 @@ def _emitted(builder: relax.BlockBuilder, function: Any, arguments: Sequence[Any
 
 
 def _added(builder: relax.BlockBuilder, composite: Any) -> Any:
-    """Add a composite under the name of its place."""
-    return builder.add_func(composite, str(composite.attrs.get(PLACE, "composite")))
+    """Add a composite under the name of its place, and as the patterns name it."""
+    main = str(composite.attrs[COMPOSITE]).partition(".")[2]
+    named = composite.with_attr(COMPOSITE, PREFIX + main)
+    return builder.add_func(named, str(composite.attrs.get(PLACE, "composite")))

@@ -1,21 +1,27 @@
 """Partitions a Relax module: composites by patterns, Vela's answers, partitions of composites."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import tvm
 from tvm import relax
 from tvm.relax.expr_functor import PyExprMutator, mutator
 
-from ethosgen.backend import default_accelerator, find_accelerator
 from ethosgen.frontend.relax.composite import take_apart
 from ethosgen.frontend.relax.normal import bindings_of, normalized
 from ethosgen.frontend.relax.partitioning import with_composites
 from ethosgen.frontend.relax.patterns import PATTERNS, RESCALING, Composite
-from ethosgen.values.accelerator import Accelerator
-from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
+from ethosgen_relax.executor import (
+    ETHOSU,
+    Executor,
+    ethosu_executor,
+    executor_of,
+    find_executor,
+)
 from ethosgen_relax.island import CODEGEN, COMPOSITE, PLACE, RESULT, Island, read_island
 from ethosgen_relax.planning import plan_of
 from ethosgen_relax.preparation import prepared
@@ -24,14 +30,18 @@ from ethosgen_relax.report import LEFT, REASON
 
 NPU = "npu"
 """The attribute of a partition that names its NPU."""
+ACCELERATOR = "accelerator"
+"""The attribute of a partition that names its accelerator or library, or the folder of that."""
 SYMBOL = "global_symbol"
 HIDDEN = "Primitive"
 """The attribute of functions that TVM's fusing passes do not look into."""
+WHOLE = "ethosgen_whole"
+"""The attribute of a partitioned module with the module before."""
 CHECKED = "ethosu_checked"
 """The attribute of a partition whose results were compared with the oracle's."""
 
-Reasons = dict[str, str]
-"""Why composites do not run on the NPU, by their names in the module."""
+Reasons = dict[str, dict[str, str]]
+"""Why executors do not run composites: by the composite's name in the module, and the codegen."""
 
 
 def partition_for_ethosu(
@@ -54,18 +64,96 @@ def partition_for_ethosu(
     InputError for an unknown NPU or a module without main, UnsupportedError for control flow,
     impure calls and open shapes, ToolError without Vela.
     """
-    accelerator = find_accelerator(npu) if npu else default_accelerator()
+    return _partitioned(module, [ethosu_executor(npu)], params, patterns, check)
+
+
+def partition_for_accelerators(
+    module: tvm.IRModule,
+    accelerators: Sequence[str],
+    *,
+    params: Mapping[str, Any] | None = None,
+    patterns: Sequence[Composite] = PATTERNS,
+    check: bool = True,
+) -> tvm.IRModule:
+    """Divide main between accelerators, libraries and the host, as `partition_for_ethosu`.
+
+    `accelerators` are names of NPUs, of accelerators and libraries that come with ethosgen
+    ("cmsis-nn", "acl"), and folders with an accelerator.toml. Each composite goes to the first of
+    them that computes it as TensorFlow Lite Micro does. A partition has "Codegen" (the
+    accelerator's name, with "_" for "-") and "npu" or "accelerator". Transposes at its ends may run
+    on the host's CPU.
+
+    InputError for an unknown name, an empty list or two accelerators of one name.
+    """
+    executors = [find_executor(str(name)) for name in accelerators]
+    names = [executor.codegen for executor in executors]
+    if not names or len({*names}) < len(names):
+        raise InputError(
+            "pass at least one accelerator, and each once (one NPU at most), "
+            f"not {', '.join(map(str, accelerators)) or 'none'}"
+        )
+    return _partitioned(module, executors, params, patterns, check)
+
+
+def partition_for_cmsisnn(module: tvm.IRModule, **options: Any) -> tvm.IRModule:
+    """Divide main between CMSIS-NN and the host; `options` are partition_for_accelerators'."""
+    return partition_for_accelerators(module, ["cmsis-nn"], **options)
+
+
+def partition_for_arm_compute_lib(module: tvm.IRModule, **options: Any) -> tvm.IRModule:
+    """Divide main between Arm Compute Library and the host, as `partition_for_cmsisnn`.
+
+    On another processor than a 64-bit Arm the library runs under qemu-aarch64.
+    """
+    return partition_for_accelerators(module, ["acl"], **options)
+
+
+def _partitioned(
+    module: tvm.IRModule,
+    executors: Sequence[Executor],
+    params: Mapping[str, Any] | None,
+    patterns: Sequence[Composite],
+    check: bool,
+) -> tvm.IRModule:
     module = prepared(module, params)
     composites = with_composites(normalized(_hidden(module)), patterns)
-    reasons = _refused(composites, accelerator)
+    reasons = _refused(composites, executors)
     while True:
-        merged = relax.transform.MergeCompositeFunctions()(_divided(composites, reasons))
+        divided = _divided(composites, reasons, executors)
+        merged = relax.transform.MergeCompositeFunctions()(divided)
         left: Reasons = {}
-        for variable, function in _partitions(merged):
-            left |= _left_over(function, variable.name_hint, accelerator, check)
+        for variable, function in _partitions(merged, executors):
+            executor = next(e for e in executors if e.codegen == _attribute(function, CODEGEN))
+            why = _left_over(function, variable.name_hint, executor, check)
+            left |= {place: {executor.codegen: reason} for place, reason in why.items()}
         if not left:
-            return _restored(_finished(merged, accelerator, check), module)
-        reasons |= left
+            finished = _restored(_finished(merged, executors, check), module)
+            return finished.with_attr(WHOLE, module)
+        for place, reason in left.items():
+            reasons[place] = reasons.get(place, {}) | reason
+
+
+def is_partition(function: Any) -> bool:
+    """Return whether a function is a partition that ethosgen made."""
+    attributes = function.attrs or {}
+    return CODEGEN in attributes and (NPU in attributes or ACCELERATOR in attributes)
+
+
+def executors_of(module: tvm.IRModule) -> tuple[str, list[str]] | None:
+    """Return the NPU of a module's partitions, "" for none, and the other executors' names.
+
+    None for a module without partitions.
+    """
+    found = [executor_of_partition(f) for _, f in module.functions_items() if is_partition(f)]
+    names = dict.fromkeys((executor.codegen == ETHOSU, executor.name) for executor in found)
+    npu = next((name for is_npu, name in names if is_npu), "")
+    return (npu, [name for is_npu, name in names if not is_npu]) if found else None
+
+
+def executor_of_partition(function: Any) -> Executor:
+    """Return what runs a partition."""
+    name = _attribute(function, NPU) or _attribute(function, ACCELERATOR)
+    return executor_of(_attribute(function, CODEGEN), name)
 
 
 def _hidden(module: tvm.IRModule) -> tvm.IRModule:
@@ -99,16 +187,17 @@ def _composites(module: tvm.IRModule) -> list[tuple[Any, Any]]:
     return [pair for pair in pairs if _attribute(pair[1], COMPOSITE).startswith("ethosu.")]
 
 
-def _partitions(module: tvm.IRModule) -> list[tuple[Any, Any]]:
-    return [pair for pair in module.functions_items() if _attribute(pair[1], CODEGEN) == "ethosu"]
+def _partitions(module: tvm.IRModule, executors: Sequence[Executor]) -> list[tuple[Any, Any]]:
+    own = {executor.codegen for executor in executors}
+    return [pair for pair in module.functions_items() if _attribute(pair[1], CODEGEN) in own]
 
 
 def _attribute(function: Any, name: str) -> str:
     return str((function.attrs or {}).get(name, ""))
 
 
-def _refused(module: tvm.IRModule, accelerator: Accelerator) -> Reasons:
-    """Ask Vela about each composite."""
+def _refused(module: tvm.IRModule, executors: Sequence[Executor]) -> Reasons:
+    """Ask each executor about each composite."""
     reasons: Reasons = {}
     networks: dict[str, Network] = {}
     for variable, function in _composites(module):
@@ -116,25 +205,38 @@ def _refused(module: tvm.IRModule, accelerator: Accelerator) -> Reasons:
         try:
             networks[place] = read_island(function, place).network
         except UnsupportedError as error:
-            reasons[place] = str(error)
-    answers = refusals(list(networks.values()), accelerator)
-    answered = zip(networks, answers, strict=True)
-    return reasons | {place: reason for place, reason in answered if reason}
+            reasons[place] = {executor.codegen: str(error) for executor in executors}
+    for executor in executors:
+        answers = refusals(list(networks.values()), executor)
+        for place, reason in zip(networks, answers, strict=True):
+            if reason:
+                reasons.setdefault(place, {})[executor.codegen] = reason
+    return reasons
 
 
-def _divided(module: tvm.IRModule, reasons: Reasons) -> tvm.IRModule:
-    """Return the module whose refused composites are functions for the host."""
+def _divided(module: tvm.IRModule, reasons: Reasons, executors: Sequence[Executor]) -> tvm.IRModule:
+    """Return the module whose composites are an executor's, or functions for the host."""
     module = module.clone()
     for variable, function in _composites(module):
         place = variable.name_hint
         named = function.with_attr(RESULT, _result(function))
-        if place in reasons:
-            named = named.with_attr({LEFT: _attribute(function, COMPOSITE), REASON: reasons[place]})
-            divided = named.without_attr(COMPOSITE)
+        main = _attribute(function, COMPOSITE).partition(".")[2]
+        why = reasons.get(place, {})
+        taker = next((e.codegen for e in executors if e.codegen not in why), "")
+        if taker:
+            divided = named.with_attr({PLACE: place, COMPOSITE: f"{taker}.{main}"})
         else:
-            divided = named.with_attr(PLACE, place)
+            left = {LEFT: f"{executors[0].codegen}.{main}", REASON: _joined(why)}
+            divided = named.with_attr(left).without_attr(COMPOSITE)
         module.update_func(variable, divided)
     return module
+
+
+def _joined(why: Mapping[str, str]) -> str:
+    """Return one sentence of all executors' reasons; equal ones once."""
+    if len({*why.values()}) == 1:
+        return next(iter(why.values()))
+    return "; ".join(f"{codegen}: {reason}" for codegen, reason in why.items())
 
 
 def _result(function: Any) -> str:
@@ -144,12 +246,12 @@ def _result(function: Any) -> str:
     return take_apart(function).name
 
 
-def _left_over(function: Any, name: str, accelerator: Accelerator, check: bool) -> Reasons:
+def _left_over(function: Any, name: str, executor: Executor, check: bool) -> dict[str, str]:
     """Compile a partition; return the composites of which something stays on the CPU."""
     island = None
     try:
         island = read_island(function, name)
-        return _on_cpu(island, plan_of(island.network, accelerator, check))
+        return _on_cpu(island, plan_of(island.network, executor, check), executor.moves)
     except UnsupportedError as error:
         places = (
             _attribute(binding.value, PLACE)
@@ -159,34 +261,45 @@ def _left_over(function: Any, name: str, accelerator: Accelerator, check: bool) 
         return dict.fromkeys(places, str(error))
 
 
-def _on_cpu(island: Island, plan: Plan) -> Reasons:
+def _on_cpu(island: Island, plan: Plan, moves: frozenset[str]) -> dict[str, str]:
+    """Return the composites of which something computes on the CPU, with the reasons."""
     graph = island.network.graph
     makers = {graph.tensors[op.outputs[0]].name: op for op in graph.operators}
-    reasons: Reasons = {}
+    reasons: dict[str, str] = {}
     for cpu in plan.cpu_operators:
         operator = makers.get(cpu.output)
+        if operator is not None and operator.code in moves:
+            continue
         places = set(island.places) if operator is None else {island.places[operator.index]}
         reasons |= dict.fromkeys(places, f"{cpu.code}: {cpu.reason}")
     return reasons
 
 
-def _finished(module: tvm.IRModule, accelerator: Accelerator, check: bool) -> tvm.IRModule:
+def _finished(module: tvm.IRModule, executors: Sequence[Executor], check: bool) -> tvm.IRModule:
     """Return the module with short names of its partitions: ethosu_0 and so on, in order."""
     calls = [b.value for b in bindings_of(module["main"]) if isinstance(b.value, relax.Call)]
-    partitions = dict(_partitions(module))
+    partitions = dict(_partitions(module, executors))
     order = [call.op for call in calls if call.op in partitions]
     taken = {variable.name_hint for variable, _ in module.functions_items()}
-    free = (name for name in map("ethosu_{}".format, range(10**6)) if name not in taken)
-    names = {old: _renamed(old, next(free)) for old in order}
+    free = {executor.codegen: _free_names(executor.codegen, taken) for executor in executors}
+    owners = {executor.codegen: executor for executor in executors}
+    names = {old: _renamed(old, next(free[_attribute(partitions[old], CODEGEN)])) for old in order}
     finished = module.clone()
     for old, new in names.items():
-        attributes = {SYMBOL: new.name_hint, NPU: accelerator.name, CHECKED: check}
+        owner = owners[_attribute(partitions[old], CODEGEN)]
+        key = NPU if owner.codegen == ETHOSU else ACCELERATOR
+        attributes = {SYMBOL: new.name_hint, key: owner.name, CHECKED: check}
         finished.update_func(new, partitions[old].with_attr(attributes))
         del finished[old]
     finished.update_func(
         finished.get_global_var("main"), _Renaming(names).visit_expr(module["main"])
     )
     return finished
+
+
+def _free_names(codegen: str, taken: Collection[str]) -> Iterator[str]:
+    """Yield names of partitions that no function of the module has."""
+    return (name for i in count() if (name := f"{codegen}_{i}") not in taken)
 
 
 def _renamed(variable: Any, name: str) -> Any:

@@ -1,33 +1,29 @@
-"""Asks Vela which composites an NPU supports: many at once, and each content once."""
+"""Asks which composites an NPU or accelerator supports: many at once, and each content once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
-from ethosgen import aot
-from ethosgen.backend import compiler_of
-from ethosgen.backend.protocol import DivisionTask, Offer
+from ethosgen.backend.protocol import Offer
 from ethosgen.frontend import source_of
-from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.allocation import OperatorIndex
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
-from ethosgen.values.plan import IoStyle
-from ethosgen.verdict.errata import errata_of
+from ethosgen_relax.executor import Executor
 
 _ANSWERS: dict[tuple[str, str, str], str] = {}
-"""Vela's answers in this process, by NPU, version of Vela and content of the network."""
+"""The answers in this process, by executor, version and content of the network."""
 
 
-def refusals(networks: Sequence[Network], accelerator: Accelerator) -> list[str]:
-    """Return for each network why the NPU cannot run all of it exactly, "" where it can.
+def refusals(networks: Sequence[Network], executor: Executor) -> list[str]:
+    """Return for each network why the executor cannot run all of it exactly, "" where it can.
 
     The networks become one of unconnected parts for Vela, which judges each operator alone.
     """
-    version = compiler_of(accelerator).compiler_version()
-    keys = [(accelerator.name, version, content_of(network)) for network in networks]
+    version = executor.version
+    keys = [(executor.name, version, content_of(network)) for network in networks]
     new = {key: network for key, network in zip(keys, networks, strict=True) if key not in _ANSWERS}
     if new:
-        _ANSWERS.update(zip(new, _asked(list(new.values()), accelerator), strict=True))
+        _ANSWERS.update(zip(new, _asked(list(new.values()), executor), strict=True))
     return [_ANSWERS[key] for key in keys]
 
 
@@ -37,18 +33,26 @@ def content_of(network: Network) -> str:
     return sha256(source_of(nameless).data).hexdigest()
 
 
-def _asked(networks: Sequence[Network], accelerator: Accelerator) -> list[str]:
-    """Ask Vela and the errata about networks of which none is known yet."""
+def _asked(networks: Sequence[Network], executor: Executor) -> list[str]:
+    """Ask about networks of which none is known yet."""
     whole = Network("composites", (side_by_side([network.graph for network in networks]),))
-    task = DivisionTask(whole, accelerator, IoStyle.ARENA, aot)
-    offers = compiler_of(accelerator).offers(task, errata_of(task))
+    offers = executor.offers(whole)
     answers, first = [], 0
     for network in networks:
         count = len(network.graph.operators)
-        own = [OperatorIndex(i) for i in range(first, first + count)]
+        own = _computing(network.graph, first, executor)
         answers.append(_refusal(whole.graph, own, offers))
         first += count
     return answers
+
+
+def _computing(graph: Graph, first: int, executor: Executor) -> list[OperatorIndex]:
+    """Return the operators of a part that its executor must run, as the whole numbers them."""
+    return [
+        OperatorIndex(first + operator.index)
+        for operator in graph.operators
+        if operator.code not in executor.moves
+    ]
 
 
 def _refusal(
@@ -61,7 +65,7 @@ def _refusal(
         if i in offers and offers[i].refusal
     }
     if not any(i in offers for i in operators):
-        return "nothing is left of it to run on the NPU"
+        return "it computes nothing, it only moves data"
     return "; ".join(sorted(refused))
 
 

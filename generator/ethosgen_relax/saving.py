@@ -1,20 +1,25 @@
-"""Relax modules as files that ethosgen's commands take.
+"""Relax modules as files that ethosgen's commands take, and as firmware.
 
 TVM 0.27's own tvm.ir.save_json ends the process for each module that has a tensor, and its other
 form, TVMScript, is Python, which ethosgen does not execute. So a module becomes a .tflite file.
 """
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import tvm
 
+from ethosgen.api import create_project
+from ethosgen.flow import Written
 from ethosgen.frontend import source_of
 from ethosgen.frontend.relax import import_module
 from ethosgen.values.errors import cannot_write
 from ethosgen.values.network import Network
 from ethosgen_relax.island import types_of
+from ethosgen_relax.partition import WHOLE, executors_of
 from ethosgen_relax.preparation import prepared
 
 
@@ -28,7 +33,7 @@ def save_tflite(
     `params` are values of main's parameters by name. UnsupportedError names an operator that
     ethosgen does not have; InputError if the file cannot be written.
     """
-    module = prepared(module, params)
+    module = prepared(_whole(module), params)
     main, path = module["main"], Path(path)
     inputs = [parameter.name for parameter in main.params]
     outputs = [f"output_{number}" for number in range(len(types_of(main.ret_ty)))]
@@ -39,3 +44,37 @@ def save_tflite(
     except OSError as error:
         raise cannot_write(path, error) from None
     return in_float
+
+
+def to_project(
+    module: tvm.IRModule,
+    *,
+    directory: str | os.PathLike[str],
+    board: str | None = None,
+    name: str = "network",
+    params: Mapping[str, Any] | None = None,
+    **firmware: Any,
+) -> Written:
+    """Generate firmware for a module, as `ethosgen.create_project` does for a file.
+
+    A partitioned module becomes what it was before, for its NPU and accelerators, which then decide
+    about the whole network; changes after the partitioning are lost. `name` is the prefix of the C
+    functions, `firmware` has other options of create_project. InputError for a directory with other
+    contents, UnsupportedError for an operator that ethosgen does not have.
+    """
+    used = executors_of(module)
+    if used:
+        npu, others = used
+        firmware.setdefault("npu", npu or "none")
+        if others:
+            firmware.setdefault("accelerators", others)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.tflite"
+        save_tflite(module, path, params=params)
+        return create_project(path, directory=directory, board=board, **firmware)
+
+
+def _whole(module: tvm.IRModule) -> tvm.IRModule:
+    """Return a partitioned module as it was before."""
+    before = (module.attrs or {}).get(WHOLE)
+    return module if before is None else before

@@ -8,22 +8,24 @@ from pathlib import Path
 import pytest
 
 from tests import ROOT
+from tests.support.needs import needs_gcc
 
 pytestmark = pytest.mark.slow
 
 PAGE = ROOT / "docs" / "relax.md"
-SAID = re.compile(r"^    # (ethosu\..*)$", re.MULTILINE)
+SAID = re.compile(r"^    # (\w+\.\w+ .*|0\.0)$", re.MULTILINE)
 
 
+@needs_gcc
 def test_the_example_runs_as_described(tmp_path: Path) -> None:
     page = PAGE.read_text()
-    lines = [line[4:] for line in page.splitlines() if line.startswith("    ") or not line]
+    code = [line[4:] for line in page.splitlines() if line.startswith("    ") or not line]
     script = tmp_path / "example.py"
-    script.write_text("\n".join(lines))
+    script.write_text("\n".join(code))
     done = subprocess.run(
         [sys.executable, script], capture_output=True, text=True, check=False, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    *supports, steps = done.stdout.splitlines()
-    assert supports == SAID.findall(page) and len(supports) == 3
-    assert float(steps) <= 1.01
+    lines = done.stdout.splitlines()
+    assert float(lines.pop(3)) <= 1.01, "steps between a float module and integers"
+    assert lines == SAID.findall(page) and len(lines) == 7

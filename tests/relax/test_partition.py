@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
-import tvm_ffi
 from tvm import relax, tirx
 from tvm.relax import op
 from tvm.relax.dpl import is_op
@@ -25,7 +24,6 @@ from ethosgen.relax import (
 )
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen_relax import question
-from ethosgen_relax import simulation as simulation_module
 from tests.support.relax_networks import (
     Given,
     Quantized,
@@ -327,9 +325,3 @@ def test_impure_calls_are_refused() -> None:
     assert y is not None
     with pytest.raises(UnsupportedError, match="impure"):
         partition_for_ethosu(builder.get(), NPU)
-
-
-def test_a_partition_of_another_process_is_refused() -> None:
-    call = tvm_ffi.get_global_func(simulation_module.CALLED)
-    with pytest.raises(RuntimeError, match="only in the process that compiled it"):
-        call(10**6, 0)

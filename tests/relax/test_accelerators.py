@@ -1,0 +1,141 @@
+"""Modules divided between accelerators, libraries and the host; libraries that are exported."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+
+from ethosgen import build_project
+from ethosgen.relax import (
+    partition_for_accelerators,
+    partition_for_arm_compute_lib,
+    partition_for_cmsisnn,
+    partition_for_ethosu,
+    simulate_accelerators,
+    simulate_ethosu,
+    support_report,
+    to_project,
+)
+from ethosgen.values.errors import InputError
+from tests.relax.test_partition import NPU, floats, whole_module
+from tests.support.needs import needs_build, needs_cmsis_nn, needs_gcc, needs_qemu_user
+from tests.support.relax_networks import run
+
+pytestmark = pytest.mark.slow
+
+LOADING = """
+import sys
+import numpy as np
+import tvm
+from tvm import relax
+import ethosgen.relax
+machine = relax.VirtualMachine(tvm.runtime.load_module(sys.argv[1]), tvm.cpu())
+values = np.load(sys.argv[2])
+np.save(sys.argv[3], machine["main"](tvm.runtime.tensor(values)).numpy())
+"""
+
+
+def _places(module: tvm.IRModule) -> dict[str, str]:
+    return {support.result: support.partition for support in support_report(module)}
+
+
+def _values(module: tvm.IRModule) -> list[Any]:
+    return [outputs[0] for outputs in run(module, floats(4))]
+
+
+@pytest.fixture(scope="module")
+def by_npu() -> list[Any]:
+    """Return what the NPU computes, which equals TensorFlow Lite Micro's integers."""
+    return _values(simulate_ethosu(partition_for_ethosu(whole_module(), NPU)))
+
+
+@needs_gcc
+@pytest.mark.parametrize(
+    ("names", "places"),
+    [
+        (["matrix-engine"], ("matrix_engine_0", "", "", "matrix_engine_1")),
+        ([NPU, "matrix-engine"], ("ethosu_0", "ethosu_0", "ethosu_0", "ethosu_1")),
+        (["matrix-engine", NPU], ("matrix_engine_0", "ethosu_0", "ethosu_0", "matrix_engine_1")),
+    ],
+    ids=str,
+)
+def test_the_first_that_takes_an_operator_runs_it(
+    names: list[str], places: tuple[str, ...], by_npu: list[Any]
+) -> None:
+    partitioned = partition_for_accelerators(whole_module(), names)
+    found = _places(partitioned)
+    assert tuple(found[name] for name in ("active", "small", "flat", "scores")) == places
+    for ours, theirs in zip(_values(simulate_accelerators(partitioned)), by_npu, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@needs_gcc
+def test_each_refusal_has_its_reason() -> None:
+    partitioned = partition_for_accelerators(whole_module(), ["matrix-engine"])
+    reasons = {support.result: support.reason for support in support_report(partitioned)}
+    assert reasons["small"] == "MAX_POOL_2D: it does not run MAX_POOL_2D"
+    assert reasons["flat"] == "it computes nothing, it only moves data"
+
+
+@pytest.mark.parametrize(
+    ("partition", "codegen"),
+    [
+        pytest.param(partition_for_cmsisnn, "cmsis_nn", marks=[needs_cmsis_nn, needs_gcc]),
+        pytest.param(
+            partition_for_arm_compute_lib, "acl", marks=[pytest.mark.acl, needs_qemu_user]
+        ),
+    ],
+)
+def test_libraries_by_the_names_that_tvm_had(
+    partition: Callable[..., tvm.IRModule], codegen: str, by_npu: list[Any]
+) -> None:
+    partitioned = partition(whole_module())
+    found = _places(partitioned)
+    assert (found["active"], found["small"]) == (f"{codegen}_0", f"{codegen}_0")
+    for ours, theirs in zip(_values(simulate_accelerators(partitioned)), by_npu, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@needs_gcc
+@pytest.mark.parametrize("names", [[NPU], ["matrix-engine", NPU]], ids=str)
+def test_an_exported_library_runs_in_another_process(
+    names: list[str], by_npu: list[Any], tmp_path: Path
+) -> None:
+    partitioned = partition_for_accelerators(whole_module(), names)
+    executable = tvm.compile(simulate_accelerators(partitioned), target="llvm")
+    library, values, outputs = (tmp_path / name for name in ("m.so", "in.npy", "out.npy"))
+    executable.export_library(str(library))
+    np.save(values, floats(4)[1][0])
+    command = [sys.executable, "-c", LOADING, *map(str, (library, values, outputs))]
+    subprocess.run(command, check=True)
+    np.testing.assert_array_equal(np.load(outputs), by_npu[1])
+
+
+@needs_build
+@pytest.mark.parametrize(
+    ("name", "file"), [("matrix-engine", "matrix_engine.c"), (NPU, "ethosgen_npu_core.c")]
+)
+def test_a_partitioned_module_becomes_firmware(name: str, file: str, tmp_path: Path) -> None:
+    partitioned = partition_for_accelerators(whole_module(), [name])
+    folder = tmp_path / "p"
+    written = to_project(partitioned, directory=folder, board="corstone300", name="tiny")
+    assert {"tiny.h", file} <= {Path(each).name for each in written.files}
+    assert build_project(folder).elf.is_file()
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ([], "not none"),
+        ([NPU, "ethos-u55-32"], f"not {NPU}, ethos-u55-32"),
+        (["nothing-like-it"], "nothing-like-it"),
+    ],
+)
+def test_bad_names(names: list[str], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        partition_for_accelerators(whole_module(), names)

@@ -39,7 +39,7 @@ FOR_TERMINALS_AND_FILES = {
     *("verbose", "goal"),
     *("as_json", "as_csv", "tables", "wide", "junit_path", "output_path", "plot"),
     *("dry_run", "schema", "no_cache"),
-    *("with_ci", "ci_ethosgen", "trace", "no_times", "dumps"),
+    *("with_ci", "ci_ethosgen", "pack", "trace", "no_times", "dumps"),
 }
 """The values have what these print or write."""
 FOR_BOARDS = {"host", "ports", "baud", "reset", "flasher", "build_directory", "files", "harness"}

@@ -19,6 +19,9 @@ PAGES = {
     "bare metal": lambda: render(make_program(), load_board("corstone300")),
     "Zephyr": lambda: render(make_program(), load_board("corstone300"), platform=ZEPHYR),
     "solution": lambda: render(make_program(), load_board("corstone300"), platform=CSOLUTION),
+    "pack": lambda: render(
+        make_program(), load_board("corstone300"), platform=CSOLUTION, pack="Acme::Net@1.0.0"
+    ),
     "library": lambda: render(make_program(), any_board(), platform=LIBRARY_ONLY),
     "two networks": lambda: render(
         [make_program(), replace(make_program(), name="other")], load_board("corstone300")

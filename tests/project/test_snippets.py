@@ -29,6 +29,7 @@ PLACES = {
     ("Zephyr", "yaml"),
     ("Zephyr", "ini"),
     ("Zephyr", "dts"),
+    ("CMSIS pack", "yaml"),  # test_pack.py
     ("PlatformIO", "ini"),  # test_layout_builds.py
     ("Arduino", "sh"),  # test_layouts.py, test_layout_builds.py
     ("Clang", "sh"),  # test_compilers.py

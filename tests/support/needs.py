@@ -171,6 +171,10 @@ NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
     "acl": ("compiles with Arm Compute Library for arm64", _without_acl),
     "browser": ("opens pages in Chromium", _without_browser),
     "packs": ("reads CMSIS packs", lambda: _without_package("cmsis_pack_manager")),
+    "packschema": (
+        "checks a CMSIS pack with the format's PACK.xsd",
+        lambda: _without_variable("CMSIS_PACK_SCHEMA"),
+    ),
     "models": (
         "reads the networks in ../shared/models",
         lambda: None if SHARED_MODELS.is_dir() else f"{SHARED_MODELS} does not exist",

@@ -15,7 +15,7 @@ GROUPS = {
     "Accuracy and checks": "input golden fidelity seed oracle check labels test-data mean std "
     "resize pad state score top keep activations max-loss",
     "Output": "json csv junit markdown verbose profile coverage plot wide perfetto model-explorer "
-    "trace dump no-times force results with-ci ci-ethosgen processes schema help",
+    "trace dump no-times force results with-ci ci-ethosgen pack processes schema help",
 }
 """Group → the long names of its options, without dashes; others stand with the common ones."""
 _COMMON = next(iter(GROUPS))

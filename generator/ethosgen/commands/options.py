@@ -188,6 +188,11 @@ CI_ETHOSGEN = click.option(
     help="What the workflow installs: the path of a wheel, or git+https://... [default: a wheel "
     "of this ethosgen, stored in ci/].",
 )
+PACK = click.option(
+    "--pack",
+    metavar="VENDOR::NAME@VERSION",
+    help="With --platform csolution: also make a CMSIS pack of the library, in model/.",
+)
 JUNIT = path_option(
     "--junit",
     "junit_path",

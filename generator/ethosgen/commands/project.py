@@ -14,6 +14,7 @@ from ethosgen.commands.options import (
     BOARD_OR_NONE,
     CI_ETHOSGEN,
     JSON,
+    PACK,
     PLATFORM_OR_LIBRARY,
     WITH_CI,
     with_recipe,
@@ -37,6 +38,7 @@ from ethosgen.values.recipe import Recipe
 )
 @WITH_CI
 @CI_ETHOSGEN
+@PACK
 @VERBOSE
 @JSON
 def project(
@@ -44,6 +46,7 @@ def project(
     directory: Path | None,
     with_ci: bool,
     ci_ethosgen: str | None,
+    pack: str | None,
     as_json: bool,
 ) -> None:
     """Generate a project: the model as a C library, and an application around it.
@@ -55,6 +58,7 @@ def project(
     \b
         ethosgen project MODEL.tflite --board corstone300 -o firmware
         ethosgen project MODEL.tflite --npu ethos-u55-128 --platform library -o model
+        ethosgen project MODEL.tflite --board BOARD --platform csolution --pack Acme::Digits@1.0.0
     """
     from ethosgen import flow
 
@@ -64,6 +68,7 @@ def project(
             directory=directory,
             with_ci=with_ci or ci_ethosgen is not None,
             ci_ethosgen=ci_ethosgen,
+            pack=pack,
             watch=progress.watch(),
         )
     if as_json:

@@ -88,19 +88,18 @@ def create_project(
     directory: Path | None = None,
     with_ci: bool = False,
     ci_ethosgen: str | None = None,
+    pack: str | None = None,
     watch: Watch,
 ) -> Written:
     """Generate a project in `directory`, by default named after one of the networks.
 
     If the project already exists with several networks and the recipe names only some of them, the
-    others are generated again with the options that the project stores.
+    others are generated again as stored. `pack`, VENDOR::NAME@VERSION, makes a CMSIS pack too.
     """
     from ethosgen.project import render, write
 
     board = _find_board(recipe)
     wrapped = _load_wrapped(recipe, board)
-    if recipe.npu not in (None, NO_NPU):
-        board.accelerator(recipe.npu)
     networks = _read_all(recipe, watch)
     folder = directory or Path(joined_name([network.name for network in networks]))
     wanted = _with_the_others(
@@ -138,6 +137,7 @@ def create_project(
             ci_ethosgen=ci_ethosgen,
             app=app,
             labels=_read_labels(recipe, networks),
+            pack=pack,
         )
         files = write(project, folder)
     headlines = tuple(map(planned_headline, programs, places))
@@ -227,6 +227,14 @@ def _require_same_feed(recipe: Recipe, directory: Path) -> None:
 
 
 def _find_board(recipe: Recipe) -> Board:
+    """Return the board; InputError if it lacks the NPU that the recipe names, or none is named."""
+    board = _named_board(recipe)
+    if recipe.npu not in (None, NO_NPU):
+        board.accelerator(recipe.npu)
+    return board
+
+
+def _named_board(recipe: Recipe) -> Board:
     """Return the board; InputError if the options need one and none is named."""
     if recipe.board is not None:
         return load_board(recipe.board).in_state(recipe.security)

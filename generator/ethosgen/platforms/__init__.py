@@ -75,6 +75,7 @@ PLATFORMS = plugins.Registry(
             Platform(
                 CSOLUTION,
                 needed_table="cmsis",
+                takes_packs=True,
                 boots=True,
                 secure_remedy=_NO_SECURE_SIDE,
                 driver="csolution",

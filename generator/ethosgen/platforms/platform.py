@@ -36,6 +36,8 @@ class Platform:
     """Whether ethosgen writes the secure side of non-secure firmware."""
     takes_apps: bool = False
     """Whether it has the applications of `--app`."""
+    takes_packs: bool = False
+    """Whether its library can also be a CMSIS pack, by `--pack`."""
     takes_devices: bool = True
     """Whether its programs reach the registers of devices."""
     guesses_irqs: bool = True

@@ -35,6 +35,7 @@ from ethosgen.project.manifest import (
 )
 from ethosgen.project.misra import RECORD, deviations
 from ethosgen.project.network import is_own, network_facts
+from ethosgen.project.pack import pack_files, parse_pack
 from ethosgen.project.review import REVIEW, review_facts
 from ethosgen.project.templating import make_environment
 from ethosgen.project.trustzone import check_platform, secure_facts
@@ -67,25 +68,24 @@ def render(
     handover: Handover | None = None,
     app: str | None = None,
     labels: Sequence[str] = (),
+    pack: str | None = None,
 ) -> Project:
     """Render a project of one network or several, which then share one arena.
 
-    `ci_ethosgen` is what the workflow of `with_ci` installs, by default a wheel of this ethosgen. A
-    firmware with `handover` is an element of a pipeline. The project gets the application `app`
-    besides, with the classes' `labels`. CapacityError if they do not fit the board, InputError if
-    their names clash.
+    `ci_ethosgen` is what the workflow of `with_ci` installs, by default a wheel of this ethosgen.
+    `handover` makes an element of a pipeline, `labels` are classes of the application `app`, `pack`
+    is VENDOR::NAME@VERSION. CapacityError if they do not fit, InputError if their names clash.
     """
     programs = (networks,) if isinstance(networks, Program) else tuple(networks)
     board = board.for_platform(platform, handover is not None)
+    packed = parse_pack(pack, platform) if pack else None
     layout = _checked_layout(programs, board, platform, handover, app)
     whole, board = board, platform_files(platform).networks_board(board)
     check_capacity(programs, board, memory_mode)
     devices = _devices(programs, platform, board)
-    names = tuple(program.name for program in programs)
     own = [network_facts(program, board, memory_mode, len(programs) > 1) for program in programs]
-    npu, driver = programs[0].plan.accelerator, _driver_files(programs)
-    wrapped = _wrapped_files(programs, platform)
-    driver_facts = _driver_facts(npu, board, memory_mode, platform, own)
+    driver, wrapped = _driver_files(programs), _wrapped_files(programs, platform)
+    driver_facts = _driver_facts(programs[0].plan.accelerator, board, memory_mode, platform, own)
     environment = make_environment(tuple(filter(None, (*layout.templates, driver.templates))))
     facts = _facts(programs, board, memory_mode, driver, own, (devices, handover, platform))
     facts = _with_wrapped({**facts, **driver_facts}, wrapped)
@@ -93,18 +93,19 @@ def render(
     facts |= platform_files(platform).facts(board, driver_facts, wrapped)
     more = {**driver.on(platform), **device_files(platform, devices)}
     library = _render_library(environment, layout, more, programs, facts) | _copies(wrapped)
-    library[f"{LIBRARY}/{RECORD}"] = deviations(library, names)
+    library[f"{LIBRARY}/{RECORD}"] = deviations(library, _names(programs))
     library, facts["digest"] = imprint(library, programs, facts, driver, wrapped, app)
-    library[REVIEW] = _render(environment, REVIEW, facts | review_facts(programs, library))
+    page = review_facts(programs, library, packed.paths if packed else ())
+    library[REVIEW] = _render(environment, REVIEW, facts | page)
+    library |= pack_files(packed, environment, board, library, facts) if packed else {}
     library[MANIFEST] = make_manifest(
         programs, whole, facts["digest"], library, platform, memory_mode, app
     )
-    if with_ci:
-        facts |= ci_facts(programs[0], board, platform, ci_ethosgen)
+    facts |= ci_facts(programs[0], board, platform, ci_ethosgen) if with_ci else {}
     application = _render_application(environment, layout, facts, with_ci)
     application |= (ci_wheel(ci_ethosgen) if with_ci else {}) | application_licences()
     return Project(
-        names=names,
+        names=_names(programs),
         board=board.name,
         npu=programs[0].plan.npu,
         io=programs[0].io,
@@ -116,6 +117,10 @@ def render(
         library=frozenset(library),
         app=app,
     )
+
+
+def _names(programs: Sequence[Program]) -> tuple[str, ...]:
+    return tuple(program.name for program in programs)
 
 
 def _devices(programs: Sequence[Program], platform: str, board: Board) -> Sequence[Device]:
@@ -239,7 +244,7 @@ def _facts(
     rest = (memory_mode, npu is not None, *extras)
     is_shared = len(programs) > 1
     kernels = {n for p in programs for n in p.sources if n.endswith(".c") and not is_own(p, n)}
-    names = [program.name for program in programs]
+    names = list(_names(programs))
     return {
         "networks": networks,
         "names": names,

@@ -58,13 +58,21 @@ _SUFFIXES = {
     ".in": "A template of the build.",
     ".weights": "The weights, constants and NPU commands, apart from the code.",
     ".md": "A document.",
+    ".pdsc": "The description of the library as a CMSIS pack.",
+    ".pack": "The library as a CMSIS pack, for pack managers.",
+    ".license": "The terms of the file beside it.",
 }
 
 
-def review_facts(programs: Sequence[Program], library: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return the values of the page's template; `library` are all other files, by their paths."""
+def review_facts(
+    programs: Sequence[Program], library: Mapping[str, bytes], later: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the values of the page's template; `library` are all other files, by their paths.
+
+    `later` are files that are made of these and of the page.
+    """
     sources = {source_of(program.plan.network).data for program in programs}
-    paths = sorted({*library, REVIEW, f"{LIBRARY}/ethosgen.json"})
+    paths = sorted({*library, *later, REVIEW, f"{LIBRARY}/ethosgen.json"})
     return {
         "review_files": [
             (path.removeprefix(f"{LIBRARY}/"), _purpose(path, library.get(path, b""), sources))

@@ -38,6 +38,10 @@ class Executor(Protocol):
         """The name, or the folder, by which `executor_of` finds it again."""
 
     @property
+    def steps(self) -> float:
+        """The steps by which outputs may differ from the oracle's."""
+
+    @property
     def version(self) -> str:
         """The version of what answers `refusals`."""
 
@@ -55,12 +59,14 @@ class Executor(Protocol):
         """Return a network's plan; `check` compares it with the oracle."""
 
 
-def executor_of(codegen: str, name: str) -> Executor:
+def executor_of(codegen: str, name: str, steps: float) -> Executor:
     """Return what a partition names; InputError for an unknown name."""
-    return EthosuExecutor(find_accelerator(name)) if codegen == ETHOSU else WrappedExecutor(name)
+    if codegen == ETHOSU:
+        return EthosuExecutor(find_accelerator(name))
+    return WrappedExecutor(name, steps)
 
 
-def find_executor(name: str) -> Executor:
+def find_executor(name: str, steps: float) -> Executor:
     """Return the NPU, shipped accelerator or library, or folder with accelerator.toml of a name.
 
     InputError for an unknown name.
@@ -71,7 +77,7 @@ def find_executor(name: str) -> Executor:
         if name.startswith("ethos-"):
             raise
     folder = Path(name)
-    return WrappedExecutor(str(folder.resolve()) if folder.is_dir() else name)
+    return WrappedExecutor(str(folder.resolve()) if folder.is_dir() else name, steps)
 
 
 def ethosu_executor(npu: str | None) -> Executor:
@@ -86,6 +92,7 @@ class EthosuExecutor:
     accelerator: Accelerator
     codegen: str = ETHOSU
     moves: frozenset[str] = frozenset()
+    steps: float = 0.0
 
     @property
     def name(self) -> str:
@@ -117,13 +124,14 @@ class WrappedExecutor:
     """An accelerator or library of the user's, which takes all that it can, whatever it costs."""
 
     name: str
+    steps: float = 0.0
     moves: frozenset[str] = MOVES
     version: str = ""
 
     @cached_property
     def wrapped(self) -> Wrapped:
-        """The accelerator."""
-        return load_wrapped(self.name)
+        """The accelerator, with the operations that differ by as many steps as the user allows."""
+        return load_wrapped(self.name).allowing(self.steps)
 
     @property
     def codegen(self) -> str:

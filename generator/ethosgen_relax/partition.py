@@ -11,7 +11,13 @@ from tvm.relax.expr_functor import PyExprMutator, mutator
 from ethosgen.frontend.relax.composite import take_apart
 from ethosgen.frontend.relax.normal import bindings_of, normalized
 from ethosgen.frontend.relax.partitioning import with_composites
-from ethosgen.frontend.relax.patterns import PATTERNS, RESCALING, Composite
+from ethosgen.frontend.relax.patterns import (
+    FLOAT,
+    FLOAT_PATTERNS,
+    PATTERNS,
+    RESCALING,
+    Composite,
+)
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
@@ -35,6 +41,8 @@ ACCELERATOR = "accelerator"
 SYMBOL = "global_symbol"
 HIDDEN = "Primitive"
 """The attribute of functions that TVM's fusing passes do not look into."""
+STEPS = "ethosgen_steps"
+"""The attribute of a partition with the steps by which its outputs may differ."""
 WHOLE = "ethosgen_whole"
 """The attribute of a partitioned module with the module before."""
 CHECKED = "ethosu_checked"
@@ -72,7 +80,8 @@ def partition_for_accelerators(
     accelerators: Sequence[str],
     *,
     params: Mapping[str, Any] | None = None,
-    patterns: Sequence[Composite] = PATTERNS,
+    patterns: Sequence[Composite] = (*PATTERNS, *FLOAT_PATTERNS),
+    allow_difference: float = 0.0,
     check: bool = True,
 ) -> tvm.IRModule:
     """Divide main between accelerators, libraries and the host, as `partition_for_ethosu`.
@@ -81,11 +90,12 @@ def partition_for_accelerators(
     ("cmsis-nn", "acl"), and folders with an accelerator.toml. Each composite goes to the first of
     them that computes it as TensorFlow Lite Micro does. A partition has "Codegen" (the
     accelerator's name, with "_" for "-") and "npu" or "accelerator". Transposes at its ends may run
-    on the host's CPU.
+    on the host's CPU. Accelerators and libraries may differ by `allow_difference` steps: 1 for
+    integers, a 256th of the largest magnitude for floats.
 
     InputError for an unknown name, an empty list or two accelerators of one name.
     """
-    executors = [find_executor(str(name)) for name in accelerators]
+    executors = [find_executor(str(name), allow_difference) for name in accelerators]
     names = [executor.codegen for executor in executors]
     if not names or len({*names}) < len(names):
         raise InputError(
@@ -153,7 +163,8 @@ def executors_of(module: tvm.IRModule) -> tuple[str, list[str]] | None:
 def executor_of_partition(function: Any) -> Executor:
     """Return what runs a partition."""
     name = _attribute(function, NPU) or _attribute(function, ACCELERATOR)
-    return executor_of(_attribute(function, CODEGEN), name)
+    steps = float(_attribute(function, STEPS) or 0)
+    return executor_of(_attribute(function, CODEGEN), name, steps)
 
 
 def _hidden(module: tvm.IRModule) -> tvm.IRModule:
@@ -240,8 +251,11 @@ def _joined(why: Mapping[str, str]) -> str:
 
 
 def _result(function: Any) -> str:
-    """Return the name of a composite's result before it is quantized."""
-    if _attribute(function, COMPOSITE) == RESCALING:
+    """Return the name of a composite's result before it is quantized; TVM loses a float's."""
+    kind = _attribute(function, COMPOSITE)
+    if kind.endswith(FLOAT):
+        return ""
+    if kind == RESCALING:
         return str(bindings_of(function).__next__().var.name)
     return take_apart(function).name
 
@@ -289,6 +303,8 @@ def _finished(module: tvm.IRModule, executors: Sequence[Executor], check: bool) 
         owner = owners[_attribute(partitions[old], CODEGEN)]
         key = NPU if owner.codegen == ETHOSU else ACCELERATOR
         attributes = {SYMBOL: new.name_hint, key: owner.name, CHECKED: check}
+        if owner.steps:
+            attributes[STEPS] = str(owner.steps)
         finished.update_func(new, partitions[old].with_attr(attributes))
         del finished[old]
     finished.update_func(

@@ -10,8 +10,8 @@ from ethosgen.values.allocation import OperatorIndex
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
 from ethosgen_relax.executor import Executor
 
-_ANSWERS: dict[tuple[str, str, str], str] = {}
-"""The answers in this process, by executor, version and content of the network."""
+_ANSWERS: dict[tuple[str, float, str, str], str] = {}
+"""The answers in this process, by executor, steps, version and content of the network."""
 
 
 def refusals(networks: Sequence[Network], executor: Executor) -> list[str]:
@@ -20,7 +20,7 @@ def refusals(networks: Sequence[Network], executor: Executor) -> list[str]:
     The networks become one of unconnected parts for Vela, which judges each operator alone.
     """
     version = executor.version
-    keys = [(executor.name, version, content_of(network)) for network in networks]
+    keys = [(executor.name, executor.steps, version, content_of(n)) for n in networks]
     new = {key: network for key, network in zip(keys, networks, strict=True) if key not in _ANSWERS}
     if new:
         _ANSWERS.update(zip(new, _asked(list(new.values()), executor), strict=True))

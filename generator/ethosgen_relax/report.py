@@ -22,7 +22,8 @@ class Support:
     """Whether a composite runs on the NPU.
 
     `composite` is its name ("ethosu.conv2d"), that of the operator where no pattern matched.
-    `result` is the user's name of the result before it is quantized. `reason` says why it does not
+    `result` is the user's name of the result before it is quantized, "" where TVM's fusing loses
+    it: for operators on floats. `reason` says why it does not
     run there; `partition` is the function that it is in.
     """
 

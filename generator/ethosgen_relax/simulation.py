@@ -101,14 +101,14 @@ def _text_of(network: Network, executor: Executor) -> str:
     """Return a partition as text, for processes that did not compile it."""
     source = source_of(network)
     content = base64.b64encode(source.data).decode()
-    return json.dumps([executor.codegen, executor.name, source.format, content])
+    return json.dumps([executor.codegen, executor.name, executor.steps, source.format, content])
 
 
 def _plan_of_text(text: str) -> Plan:
     """Compile a partition of an exported module, which was checked when it was made."""
-    codegen, name, kind, content = json.loads(text)
+    codegen, name, steps, kind, content = json.loads(text)
     network = read_source(Source(kind, codegen, base64.b64decode(content)))
-    return plan_of(network, executor_of(codegen, name), check=False)
+    return plan_of(network, executor_of(codegen, name, steps), check=False)
 
 
 def _runner(plan: Plan) -> Run:

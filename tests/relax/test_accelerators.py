@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tvm
+from tvm import relax
 
 from ethosgen import build_project
 from ethosgen.relax import (
@@ -99,6 +100,46 @@ def test_libraries_by_the_names_that_tvm_had(
     assert (found["active"], found["small"]) == (f"{codegen}_0", f"{codegen}_0")
     for ours, theirs in zip(_values(simulate_accelerators(partitioned)), by_npu, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+def _float_module() -> tvm.IRModule:
+    values = np.random.default_rng(3)
+    kernel = relax.const(values.normal(size=(8, 4, 3, 3)).astype(np.float32))
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((1, 4, 8, 8), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            y = builder.emit(relax.op.nn.conv2d(x, kernel, padding=1), "deep")
+            y = builder.emit(relax.op.nn.max_pool2d(y, (2, 2), (2, 2)), "small")
+            result = builder.emit_output(relax.op.add(y, y), "sum")
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+@needs_qemu_user
+@pytest.mark.acl
+@pytest.mark.parametrize(("steps", "deep"), [(0.0, ""), (1.0, "acl_0")])
+def test_floats_on_a_library_within_the_allowed_steps(steps: float, deep: str) -> None:
+    partitioned = partition_for_arm_compute_lib(_float_module(), allow_difference=steps)
+    found = [support.partition for support in support_report(partitioned)]
+    assert found == [deep, "acl_0", "acl_0"]
+    ours, theirs = (
+        [out[0] for out in run(module, floats(3))]
+        for module in (simulate_accelerators(partitioned), _float_module())
+    )
+    for one, other in zip(ours, theirs, strict=True):
+        assert np.abs(one - other).max() <= np.abs(other).max() / 256
+
+
+@needs_gcc
+def test_an_engine_of_integers_refuses_floats() -> None:
+    report = support_report(partition_for_accelerators(_float_module(), ["matrix-engine"]))
+    assert [(s.composite, s.is_supported) for s in report] == [
+        ("matrix_engine.conv2d_f32", False),
+        ("matrix_engine.max_pool2d_f32", False),
+        ("matrix_engine.add_f32", False),
+    ]
+    assert report[0].reason == "CONV_2D: it takes int8, not float32"
 
 
 @needs_gcc

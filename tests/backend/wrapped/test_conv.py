@@ -72,7 +72,7 @@ def test_a_chain_is_one_exact_call(
         activation=activation,
         per_channel=per_channel,
     )
-    report = run(model, conv, trust_compiler=True)
+    report = run(model, conv, trust_compiler=True, optimize=False)  # the optimizer joins a RELU
     assert report.passed
     (share,) = report.plan.shares
     assert (share.partitions, share.operators) == (1, operators)

@@ -87,6 +87,15 @@ def test_a_class_refuses_packs_and_adds(model: Path, tmp_path: Path) -> None:
     assert "engine: it has seven channels" in report.plan.cpu_operators[0].reason
 
 
+def test_a_class_sees_no_chain_of_other_types() -> None:
+    """The matrix engine's terms are integers', which a float layer does not have."""
+    net = NetworkBuilder("floats")
+    y = net.conv2d(net.input((1, 6, 5, 4), "float32"), 8)
+    plan = plan_cpu_only(parse_network(net.build(y), "floats"), IoStyle.ARENA)
+    (offer,) = load_wrapped("matrix-engine").offers(plan, {}).values()
+    assert offer.refusal == "it takes int8, not float32"
+
+
 def test_measured_cycles_are_looked_up(model: Path, tmp_path: Path) -> None:
     formula = 'cycles = "output_elements * kernel_h * kernel_w * input_channels / 4"'
     toml = changed(formula, 'cycles_table = "measured.csv"', TOML)

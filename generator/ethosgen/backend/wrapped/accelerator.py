@@ -18,7 +18,7 @@ from ethosgen.backend.wrapped.external import external_files
 from ethosgen.backend.wrapped.folder import AcceleratorFolder, find_folder, read_folder
 from ethosgen.backend.wrapped.folding import Taken, fold, place_fault
 from ethosgen.backend.wrapped.host_device import CACHE
-from ethosgen.backend.wrapped.matching import Graphs, Match, find_site, refusal_of
+from ethosgen.backend.wrapped.matching import Graphs, Match, find_site, refusal_of, type_refusal
 from ethosgen.backend.wrapped.python import Engine
 from ethosgen.backend.wrapped.site import HELIUM
 from ethosgen.values.allocation import Allocation, ResidualIndex
@@ -242,6 +242,8 @@ class WrappedAccelerator:
                 return allocation[index].reason
             if index not in free or index not in plan.origins:
                 return "a part of its chain runs elsewhere"
+        if wrong := type_refusal(match.operation, site):
+            return wrong
         line = self.folder.line(f"operator.{match.number}.where")
         where = dict.fromkeys(match.operation.where, f" ({self.name}, line {line})")
         site.extra.update(self.engine.terms(site))

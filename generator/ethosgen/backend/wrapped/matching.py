@@ -93,10 +93,10 @@ def keeps_scale(graph: Graph, operator: Operator) -> bool:
     return source.quantization == target.quantization
 
 
-def refusal_of(operation: DeclaredOperation, site: ChainSite, where: Mapping[str, str]) -> str:
-    """Return the first predicate that is not true for a chain, in words; "" if all are.
+def type_refusal(operation: DeclaredOperation, site: ChainSite) -> str:
+    """Return why an operation cannot run on a chain's types, "" if it can.
 
-    `where` maps a predicate to its place in the file.
+    Ask it before a user's Python sees the chain, whose terms depend on the types.
     """
     graph = site.graph
     ends = (source_of(site.main), site.outputs[0])
@@ -105,6 +105,14 @@ def refusal_of(operation: DeclaredOperation, site: ChainSite, where: Mapping[str
         return f"it takes {' and '.join(operation.dtypes)}, not {wrong[0]}"
     if any(graph.tensors[i].is_variable for op in site.operators for i in op.inputs if i >= 0):
         return "it cannot keep a variable"
+    return ""
+
+
+def refusal_of(operation: DeclaredOperation, site: ChainSite, where: Mapping[str, str]) -> str:
+    """Return the first predicate that is not true for a chain, in words; "" if all are.
+
+    `where` maps a predicate to its place in the file.
+    """
     for predicate in operation.predicates:
         try:
             if not predicate.evaluate(site.terms):

@@ -200,6 +200,46 @@ PATTERNS: Sequence[Composite] = (
 """That of concat is for two parts; `fusion_patterns` adds the others."""
 
 
+FLOAT = "_f32"
+"""The suffix of composites of float operators, which become one or more operators on floats."""
+
+
+@dataclass(frozen=True)
+class FloatComposite(Composite):
+    """An entry for an operator on floats, for accelerators and libraries that compute them."""
+
+    @property
+    def name(self) -> str:
+        """The name of the composite."""
+        return super().name + FLOAT
+
+
+def _float_layer(name: str) -> Pattern:
+    return is_op(name)(wildcard(), is_const())
+
+
+def _float_unary(name: str) -> Pattern:
+    return is_op(name)(wildcard())
+
+
+def _float_binary(name: str) -> Pattern:
+    return is_op(name)(wildcard(), wildcard())
+
+
+FLOAT_PATTERNS: Sequence[FloatComposite] = (
+    *(
+        FloatComposite(name, partial(_float_layer, name))
+        for name in ("relax.nn.conv2d", "relax.matmul")
+    ),
+    *(
+        FloatComposite(name, partial(_float_unary, name))
+        for name in ("relax.nn.max_pool2d", "relax.nn.avg_pool2d")
+    ),
+    *(FloatComposite(name, partial(_float_binary, name)) for name in BINARIES[:6]),
+)
+"""Single operators on floats, after all of PATTERNS; a bias and a clamp are operators too."""
+
+
 def fusion_patterns(
     operators: set[str], parts: Iterable[int] = (), table: Sequence[Composite] = PATTERNS
 ) -> list[tuple[str, Any]]:

@@ -15,7 +15,7 @@ from tvm.ir import Constant as RelaxConstant
 from ethosgen.frontend.relax.composite import CompositeIsland, take_apart
 from ethosgen.frontend.relax.draft import Draft, DraftConstant, Operand, Value, channels_last
 from ethosgen.frontend.relax.normal import bindings_of, operator_name
-from ethosgen.frontend.relax.patterns import RESCALING
+from ethosgen.frontend.relax.patterns import FLOAT, RESCALING
 from ethosgen.frontend.relax.site import TRANSLATORS, NoIntegerForm, Site, ints, quantize
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Graph, Quantization
@@ -142,7 +142,8 @@ class Reading:
             self.values[parameter] = self.evaluate(argument)
         operands = [self.values[parameter] for parameter in function.params]
         is_constant = all(isinstance(operand, DraftConstant) for operand in operands)
-        if is_constant or str(function.attrs["Composite"]) == RESCALING:
+        kind = str(function.attrs["Composite"])
+        if is_constant or kind == RESCALING or kind.endswith(FLOAT):
             return self.inlined(function)
         island = take_apart(function)
         self.draft.name = island.name

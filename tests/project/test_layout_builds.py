@@ -6,6 +6,7 @@ The boards' compilers come from servers of the vendors; these platforms use the 
 import os
 import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -125,3 +126,27 @@ def test_platformio_builds_a_project(
     assert "image_net @ 1.0.0" in said, "PlatformIO read library.json"
     elf = product / ".pio" / "build" / "corstone300" / "firmware.elf"
     check_outputs(elf, "ethos-u85-256", tmp_path, capfd)
+
+
+@pytest.mark.compiler("pio")
+def test_platformio_packs_the_library(tmp_path: Path) -> None:
+    """`pio pkg pack` checks library.json by its own schema, and takes every file."""
+    write_library(tmp_path, "ethos-u55-128")
+    library = tmp_path / "library"
+    archive = tmp_path / "it.tar.gz"
+    environment = dict(os.environ) | {
+        "PLATFORMIO_CORE_DIR": str(tmp_path / "core"),
+        "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no",
+    }
+    run(["pio", "pkg", "pack", str(library), "-o", str(archive)], tmp_path, environment)
+    with tarfile.open(archive) as packed:
+        names = {name.removeprefix("./") for name in packed.getnames()}
+    there = {p.relative_to(library).as_posix() for p in library.rglob("*") if p.is_file()}
+    assert there <= names
+    manifest = library / "library.json"
+    manifest.write_text(manifest.read_text().replace('"version": "1.0.0"', '"version": ""'))
+    refused = subprocess.run(
+        ["pio", "pkg", "pack", str(library), "-o", str(archive)],
+        cwd=tmp_path, env=environment, check=False, capture_output=True, text=True,
+    )  # fmt: skip
+    assert refused.returncode != 0, "it checks the manifest"

@@ -171,6 +171,14 @@ NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
     "acl": ("compiles with Arm Compute Library for arm64", _without_acl),
     "browser": ("opens pages in Chromium", _without_browser),
     "packs": ("reads CMSIS packs", lambda: _without_package("cmsis_pack_manager")),
+    "debian": (
+        "runs the container's steps in Debian's root file system, as root",
+        lambda: (
+            _without_variable("DEBIAN_ROOT")
+            or ("it needs root" if os.geteuid() else None)
+            or _without_programs("chroot", "mount")
+        ),
+    ),
     "packschema": (
         "checks a CMSIS pack with the format's PACK.xsd",
         lambda: _without_variable("CMSIS_PACK_SCHEMA"),

@@ -20,6 +20,7 @@ __all__ = [
     "create_project",
     "create_report",
     "draw_samples",
+    "identify",
     "place",
     "read",
     "run_project",

@@ -24,6 +24,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "place": ethosgen.place,
     "sweep": ethosgen.sweep,
     "accuracy": api.accuracy,
+    "identify": api.identify,
 }
 RENAMED = {"networks": "network", "input_path": "inputs", "strategy": "strategies"}
 OPTIONS = {
@@ -73,7 +74,7 @@ def test_every_function_takes_one_npu_by_one_name() -> None:
         names = {p.name for p in signature}.union(
             *(get_args(k)[0].__annotations__ for k in keywords)
         )
-        assert "npu" in names or command in ("build", "run", "sweep"), command
+        assert "npu" in names or command in ("build", "run", "sweep", "identify"), command
 
 
 def test_the_options_of_a_division_are_fields() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import ethosgen
 from ethosgen.board import load_board
 from ethosgen.board.any_board import any_board
 from ethosgen.cli import cli
@@ -66,6 +67,15 @@ def test_a_raw_image_is_searched(tmp_path: Path) -> None:
     )
     said = run(file).stdout.splitlines()
     assert said[1] == f"plus_one  network {SOURCE_DIGEST}  build {BUILD}  ethosgen 0.1.0"
+
+
+def test_python_returns_the_same(tmp_path: Path) -> None:
+    place = project(tmp_path / "p", make_cpu_program())
+    file = image(tmp_path / "a.bin", STRING)
+    (alone,) = ethosgen.identify(file)
+    assert alone.identity == Identity("plus_one", SOURCE_DIGEST, BUILD, "0.1.0")
+    (beside,) = ethosgen.identify(str(file), project=str(place))
+    assert beside.is_ours and "other sources" in beside.difference
 
 
 def test_records_of_intel_hex_are_joined(tmp_path: Path) -> None:

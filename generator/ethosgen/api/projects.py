@@ -16,6 +16,7 @@ from ethosgen.api.samples import SampleOptions, judged_samples
 from ethosgen.values.watch import Announce, Watch
 
 if TYPE_CHECKING:
+    from ethosgen.flow.identity import IdentityMatch
     from ethosgen.toolchain import Built
 
 
@@ -67,6 +68,27 @@ def build_project(
     return flow.build_project(
         Path(directory), on=on, profile=profile, self_test=self_test, watch=watch_of(announce)
     )
+
+
+def identify(
+    file: str | os.PathLike[str], *, project: str | os.PathLike[str] | None = None
+) -> tuple["IdentityMatch", ...]:
+    """Return the networks that a built firmware has: `ethosgen identify`.
+
+    Each has its name and `identity`: the digests of the network's file and of the library's
+    sources, and the version of ethosgen. InputError if the file names no network.
+
+    Args:
+        file: an ELF file, a raw binary, Intel HEX or S-records.
+        project: a project's folder, or its manifest; then the result also has the networks that
+            the firmware lacks, and each `difference`, "" where firmware and project agree.
+    """
+    from ethosgen.flow import identity
+
+    found = identity.identify(Path(file))
+    if project is not None:
+        return identity.compare_with(found, Path(project))
+    return tuple(identity.IdentityMatch(one.name, one, False) for one in found)
 
 
 def run_project(

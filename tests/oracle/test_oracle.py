@@ -20,7 +20,7 @@ from ethosgen.oracle.oddities import oddities
 from ethosgen.oracle.pieces import take_apart
 from ethosgen.project import open_project
 from ethosgen.samples.drawing import draw_samples
-from ethosgen.values.errors import InternalError, UnsupportedError
+from ethosgen.values.errors import InternalError, ToolError, UnsupportedError
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
@@ -211,3 +211,11 @@ def test_a_registered_oracle_decides_under_its_own_name(monkeypatch: pytest.Monk
     assert golden is not None and second is not None and golden.mismatches == 0
     assert (golden.oracle, golden.title, golden.version) == ("toy", "Toy", np.__version__)
     assert second.oracle == TFLM.name
+
+
+def test_a_missing_oracle_is_named() -> None:
+    """As on a system for which its package has no wheel."""
+    absent = replace(TFLM, packages=("ethosgen-no-such-package",))
+    sentence = r"TensorFlow Lite Micro is the oracle, and its package \S+ is not installed"
+    with pytest.raises(ToolError, match=sentence):
+        _ = absent.version

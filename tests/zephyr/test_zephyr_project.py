@@ -164,6 +164,28 @@ def read_yaml(path: Path) -> Any:
     return yaml.safe_load(path.read_text())
 
 
+MODULE_KEYS = {"name": str, "build": dict}
+BUILD_KEYS = {"cmake": str, "kconfig": str, "settings": dict}
+"""Keys of module.yml, and their types, of those in Zephyr's schema that a library needs."""
+
+
+def test_each_module_file_is_as_zephyr_checks_it(place: Path) -> None:
+    """By the schema in Zephyr's documentation of modules, and what its script looks for."""
+    modules = sorted(path for path in place.rglob("zephyr/module.yml"))
+    roots = [path.parent.parent for path in modules]
+    assert [r.relative_to(place).as_posix() for r in roots] == ["model/ethosgen", "model", "."]
+    for root, file in zip(roots, modules, strict=True):
+        module = read_yaml(file)
+        assert all(isinstance(value, MODULE_KEYS[key]) for key, value in module.items()), file
+        assert re.fullmatch(r"[A-Za-z]\w*", module["name"]), "CMake and Kconfig make names of it"
+        build = module["build"]
+        assert all(isinstance(value, BUILD_KEYS[key]) for key, value in build.items()), file
+        assert (root / build["cmake"] / "CMakeLists.txt").is_file(), file
+        assert "kconfig" not in build or (root / build["kconfig"]).is_file(), file
+        for setting, folder in build.get("settings", {}).items():
+            assert setting == "dts_root" and (root / folder / "dts").is_dir(), file
+
+
 def test_the_modules_and_the_sample_are_what_zephyr_reads(place: Path) -> None:
     assert read_yaml(place / "model/zephyr/module.yml")["build"] == {"cmake": "."}
     shared = read_yaml(place / "model/ethosgen/zephyr/module.yml")

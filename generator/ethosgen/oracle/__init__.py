@@ -12,6 +12,7 @@ from typing import Protocol
 from ethosgen import plugins
 from ethosgen.oracle import litert, pieces, tflm, tosa
 from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.errors import ToolError
 from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
@@ -56,12 +57,18 @@ class Oracle:
 
     @property
     def version(self) -> str:
-        """Return the installed version."""
+        """Return the installed version; ToolError if a package is missing."""
         if self.find_version:
             return self.find_version()
-        from importlib.metadata import version  # it imports email's packages
+        from importlib.metadata import PackageNotFoundError, version  # it imports email's packages
 
-        return " and ".join(map(version, self.packages))
+        try:
+            return " and ".join(map(version, self.packages))
+        except PackageNotFoundError as error:
+            raise ToolError(
+                f"{self.title} is the oracle, and its package {error.name} is not installed; "
+                "install it as 'ethosgen doctor' says (it has no wheel for some systems)"
+            ) from None
 
 
 TFLM = Oracle(tflm.NAME, "TensorFlow Lite Micro", ("tflite-micro",), tflm.golden_outputs)

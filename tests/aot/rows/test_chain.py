@@ -80,6 +80,51 @@ def _skips_of_several_lengths(net: NetworkBuilder) -> int:
     return net.depthwise(net.add(net.add(x, z), y))
 
 
+def _padded_averages(net: NetworkBuilder) -> int:
+    x = net.conv2d(net.input((1, 15, 8, 4)), 8, (3, 3))
+    x = net.average_pool(x, (3, 3), (1, 1), padding="SAME")
+    x = net.average_pool(x, (4, 3), (2, 1), padding="SAME")
+    return net.average_pool(x, (5, 8), (1, 1), padding="SAME")
+
+
+def _pools_of_the_input(net: NetworkBuilder) -> int:
+    x = net.input((1, 9, 8, 8))
+    return net.add(net.average_pool(x, (3, 3), (1, 1), padding="SAME"), net.depthwise(x))
+
+
+def _padded_and_wide(net: NetworkBuilder) -> int:
+    x = net.conv2d(net.input((1, 11, 8, 8), "int16", 0.001, 0), 6, (3, 3))
+    x = net.max_pool(x, (3, 3), (1, 1), padding="SAME")
+    return net.average_pool(net.depthwise(x), (3, 3), (1, 1), padding="SAME")
+
+
+def _joined(net: NetworkBuilder) -> int:
+    x = net.conv2d(net.input((1, 12, 8, 4)), 8)
+    pooled = net.max_pool(x, (3, 3), (1, 1), padding="SAME")
+    like = {"scale": net.tensors[x].scale, "zero_point": net.tensors[x].zero_point}
+    x = net.concat([x, net.conv2d(x, 4, (5, 5), **like), pooled, x], **like)
+    return net.conv2d(net.concat([x, x], 2), 8)
+
+
+def _pyramid(net: NetworkBuilder) -> int:
+    """Return what detection networks do: a coarse picture is made larger, and joins a fine one."""
+    fine = net.conv2d(net.input((1, 16, 8, 4)), 8, (3, 3))
+    coarse = net.conv2d(net.depthwise(fine, stride=(2, 2)), 8, (3, 3))
+    return net.depthwise(net.add(fine, _resized(net, coarse, 2)), (3, 3))
+
+
+def _enlarged(net: NetworkBuilder) -> int:
+    x = _resized(net, net.conv2d(net.input((1, 5, 4, 4)), 8, (3, 3)), 3, half_pixel_centers=True)
+    return net.conv2d(_resized(net, net.depthwise(x, stride=(2, 1)), 4), 4, (3, 3))
+
+
+def _resized(net: NetworkBuilder, x: int, times: int, **options: bool) -> int:
+    _, height, width, _ = net.tensors[x].shape
+    size = net.constant(np.array([times * height, times * width], np.int32))
+    options = {"align_corners": False, "half_pixel_centers": False, **options}
+    return net.apply("RESIZE_NEAREST_NEIGHBOR", x, size, **options)
+
+
 def _wide(net: NetworkBuilder) -> int:
     x = net.conv2d(net.input((1, 11, 8, 8), "int16", 0.001, 0), 6, (3, 3), padding="VALID")
     return net.depthwise(x, padding="VALID")
@@ -106,6 +151,12 @@ NETWORKS: dict[str, Build] = {
     "padded": _padded,
     "skips": _skips_of_several_lengths,
     "int16": _wide,
+    "padded averages": _padded_averages,
+    "pools of the input": _pools_of_the_input,
+    "padded int16": _padded_and_wide,
+    "joined": _joined,
+    "pyramid": _pyramid,
+    "enlarged": _enlarged,
     "bytes": _of_bytes,
     "floats": _of_floats,
 }

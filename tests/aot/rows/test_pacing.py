@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ethosgen.aot.rows.pacing import Pacing, distance_of
-from ethosgen.aot.rows.reach import row_bytes
+from ethosgen.aot.rows.reach import Band, row_bytes
 from ethosgen.aot.rows.streaming import RowChain, pacing_of
 from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
 from tests.support.aot_harness import cpu_plan
@@ -103,3 +103,45 @@ def test_an_input_that_is_read_where_it_is_does_not_overlap() -> None:
     schedule = make_schedule(cpu_plan(net.build(net.depthwise(x))))
     pacing = _pacing(schedule, "1")
     assert pacing is not None and distance_of(pacing, schedule.graph.tensors) is None
+
+
+def test_a_row_that_is_repeated_takes_a_turn_of_several() -> None:
+    net = NetworkBuilder("network", seed=4)
+    pacing = _pacing(make_schedule(cpu_plan(net.build(_enlarged(net, 4)))), "1")
+    assert pacing is not None
+    turns = np.arange(pacing.turns.start - 1, pacing.turns.stop)
+    few, many = (pacing.paces[link.output].done(turns) for link in pacing.links)
+    assert (few * 4 >= many).all() and (few * 4 < many + 4).all()
+    assert [roll.rows for roll in pacing.rolls.values()] == [1, 3]
+
+
+@pytest.mark.parametrize("height", [12, 20])
+def test_rows_that_are_repeated_unevenly_make_no_chain(height: int) -> None:
+    net = NetworkBuilder("network", seed=4)
+    x = net.depthwise(net.input((1, 8, 8, 4)))
+    size = net.constant(np.array([height, 8], np.int32))
+    options = {"align_corners": height == 20, "half_pixel_centers": False}
+    x = net.apply("RESIZE_NEAREST_NEIGHBOR", x, size, **options)
+    assert _pacing(make_schedule(cpu_plan(net.build(x))), "1") is None
+
+
+def test_joined_rows_make_no_chain() -> None:
+    net = NetworkBuilder("network", seed=4)
+    x = net.depthwise(net.input((1, 8, 8, 4)))
+    assert _pacing(make_schedule(cpu_plan(net.build(net.concat([x, x], 1)))), "1") is None
+
+
+def test_a_padded_average_has_a_band_for_each_edge() -> None:
+    net = NetworkBuilder("network", seed=4)
+    x = net.average_pool(net.input((1, 9, 8, 4)), (3, 3), (1, 1), padding="SAME")
+    pacing = _pacing(make_schedule(cpu_plan(net.build(x))), "1")
+    assert pacing is not None and not pacing.rolls
+    assert pacing.bands(pacing.links[0]) == [Band(1, 1, 0), Band(1, 0, 1), Band(1, 0, 0)]
+
+
+def _enlarged(net: NetworkBuilder, times: int) -> int:
+    x = net.depthwise(net.input((1, 8, 8, 4)))
+    size = net.constant(np.array([8 * times, 8], np.int32))
+    return net.apply(
+        "RESIZE_NEAREST_NEIGHBOR", x, size, align_corners=False, half_pixel_centers=False
+    )

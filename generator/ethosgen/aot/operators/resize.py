@@ -44,8 +44,8 @@ def resize_nearest_neighbor(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     batch, height, width, depth = target.shape
     nest = Nest()
     x = nest.read("input", source)
-    rows = nest.table("rows", _nearest(op, source.shape[1], height))
-    columns = nest.table("columns", _nearest(op, source.shape[2], width))
+    rows = nest.table("rows", nearest_places(op, source.shape[1], height))
+    columns = nest.table("columns", nearest_places(op, source.shape[2], width))
     y = nest.write("output", target)
     with nest.loops((batch, height, width)) as (b, oy, ox):
         place = b, int32(rows[oy]), int32(columns[ox]), 0
@@ -53,7 +53,7 @@ def resize_nearest_neighbor(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return nest.kernel()
 
 
-def _nearest(op: Operator, before: int, after: int) -> Array:
+def nearest_places(op: Operator, before: int, after: int) -> Array:
     """Return the input index for each output index along one axis, in single precision."""
     align, half_pixel = _options(op)
     if align and after > 1:

@@ -15,7 +15,7 @@ from ethosgen.aot.code.passes import STEP, mark
 from ethosgen.aot.code.slices import CALL, FED, LEFT, TURN, TURNS, declare_progress
 from ethosgen.aot.graph.storage import ALIGNMENT
 from ethosgen.aot.rows.pacing import Pace, Pacing, RowLink, distance_of
-from ethosgen.aot.rows.reach import band, row_bytes
+from ethosgen.aot.rows.reach import Band, RowReach, band_of, row_bytes
 from ethosgen.aot.tir.graft import unused_name
 from ethosgen.aot.tir.kernel import Callee, Kernel, MarkedStep
 from ethosgen.aot.tir.nest import Nest, int32
@@ -31,6 +31,8 @@ from ethosgen.values.program import Structs
 
 BuildBand = Callable[[Operator, tuple[Tensor, ...]], Kernel]
 """Builds the kernel of an operator with tensors of a band's shapes."""
+Starts = Mapping[int, Any]
+"""The first row in each buffer."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,9 @@ def chain_kernel(
 ) -> Kernel:
     """Return the kernel of a chain; the names of its functions start with `symbol`."""
     bands = {
-        (link.output, rows): build(*band(link.op, tensors, link.reach, rows))
+        (link.output, band): build(*band_of(link.op, tensors, link.reach, band))
         for link in pacing.links
-        for rows in pacing.bands(link)
+        for band in pacing.bands(link)
     }
     for kernel in bands.values():
         if kernel.variables or kernel.callees or kernel.function.ret_type == ir.PrimType("int32"):
@@ -78,7 +80,7 @@ class _Chain:
         self,
         pacing: Pacing,
         tensors: Sequence[Tensor],
-        bands: Mapping[tuple[int, int], Kernel],
+        bands: Mapping[tuple[int, Band], Kernel],
         symbol: str,
         slices: Slices | None,
     ) -> None:
@@ -151,7 +153,7 @@ class _Chain:
             for n, tensor in enumerate(self.pacing.rolls)
         }
 
-    def _turn(self, turn: Any, starts: Mapping[int, Any]) -> None:
+    def _turn(self, turn: Any, starts: Starts) -> None:
         """Compute the rows of a turn, whose input is in its buffer."""
         nest = self.nest
         for number, link in enumerate(self.pacing.links):
@@ -183,7 +185,7 @@ class _Chain:
                 nest.store(progress, (TURN,), int32(0))
                 nest.store(progress, (CALL,), nest.let("call", progress[CALL]) + 1)
 
-    def _take(self, tensor: int, turn: Any, starts: Mapping[int, Any], progress: Any) -> Any:
+    def _take(self, tensor: int, turn: Any, starts: Starts, progress: Any) -> Any:
         """Copy rows that the caller gives; return whether a turn has all of its rows."""
         nest = self.nest
         fed, left = nest.let("fed", progress[FED]), nest.let("left", progress[LEFT])
@@ -217,7 +219,7 @@ class _Chain:
     def _start(self, tensor: int, turn: Any) -> Any:
         readers = self.pacing.readers(tensor)
         kinds = {
-            (self.pacing.paces[link.output], link.reach.stride, link.reach.before): link
+            (self.pacing.paces[link.output], replace(link.reach, taps=1, fill=0)): link
             for link in readers
         }  # equal ones only once: a compiler warns of their minimum
         start, *others = (self._first(link, turn) for link in kinds.values())
@@ -227,9 +229,9 @@ class _Chain:
 
     def _first(self, link: RowLink, turn: Any) -> Any:
         done = _done(self.pacing.paces[link.output], turn - 1)
-        return done * link.reach.stride - link.reach.before
+        return _first_of(link.reach, done)
 
-    def _place(self, tensor: int, row: Any, starts: Mapping[int, Any]) -> Any:
+    def _place(self, tensor: int, row: Any, starts: Starts) -> Any:
         """Return the address of a row, as a pointer to the tensor's type."""
         dtype = self.tensors[tensor].dtype
         if tensor not in starts:
@@ -240,7 +242,7 @@ class _Chain:
         kind = pointer("", dtype).ty
         return at if dtype == "int8" else tirx.reinterpret(kind, at)
 
-    def _copy(self, tensor: int, turn: Any, starts: Mapping[int, Any]) -> None:
+    def _copy(self, tensor: int, turn: Any, starts: Starts) -> None:
         """Copy rows of the chain's input to its buffer."""
         nest, pace = self.nest, self.pacing.paces[tensor]
         before = nest.let("before", _done(pace, turn - 1))
@@ -255,7 +257,7 @@ class _Chain:
         place = tirx.address_of(self.rows[at * room.row + room.offset])
         self.nest.call("memset", place, int32(value), _size(rows * room.row))
 
-    def _move(self, tensor: int, turn: Any, starts: Mapping[int, Any]) -> None:
+    def _move(self, tensor: int, turn: Any, starts: Starts) -> None:
         """Move the rows that the next turn reads to the start of the buffer."""
         nest, room = self.nest, self._rooms[tensor]
         after = nest.let("after", self._start(tensor, turn + 1))
@@ -264,29 +266,52 @@ class _Chain:
             target = tirx.address_of(self.rows[room.offset])
             nest.call("memmove", target, self._byte(tensor, after, starts), _size(kept * room.row))
 
-    def _byte(self, tensor: int, row: Any, starts: Mapping[int, Any]) -> Any:
+    def _byte(self, tensor: int, row: Any, starts: Starts) -> Any:
         room = self._rooms[tensor]
         return tirx.address_of(self.rows[(row - starts[tensor]) * room.row + room.offset])
 
     # ---- operators -------------------------------------------------------------------------------
 
-    def _link(self, number: int, link: RowLink, turn: Any, starts: Mapping[int, Any]) -> None:
+    def _link(self, number: int, link: RowLink, turn: Any, starts: Starts) -> None:
         nest, pace = self.nest, self.pacing.paces[link.output]
         before = nest.let(f"before_{number}", _done(pace, turn - 1))
         rows = nest.let(f"rows_{number}", _done(pace, turn) - before)
         first = nest.let(f"first_{number}", self._first(link, turn))
         for tensor in dict.fromkeys(link.op.inputs):
             roll = self.pacing.rolls.get(tensor)
-            if roll and roll.below > 0:
+            if roll and roll.below > 0 and link.reach.up == 1 and link.reach.fill is not None:
                 self._fill_below(tensor, link, (first, rows), starts)
-        for count in self.pacing.bands(link):
-            function = self._function(number, link, count)
-            with nest.when(rows == count):
-                arguments = self._arguments(link, count, (first, before), starts)
-                nest.call(function, *(a for i, a in enumerate(arguments) if i in self._kept))
+        if link.reach.up > 1:
+            with nest.loop("row", rows, before) as row:
+                self._call(number, link, Band(1), (_first_of(link.reach, row), row), starts)
+            return
+        above, below = self._outside(link, first, rows)
+        for band in self.pacing.bands(link):
+            is_it = rows == band.rows
+            if link.reach.fill is None:
+                is_it = tirx.all(is_it, above == band.above, below == band.below)
+            with nest.when(is_it):
+                self._call(number, link, band, (first + band.above, before), starts)
+
+    def _outside(self, link: RowLink, first: Any, rows: Any) -> tuple[Any, Any]:
+        """Return how many rows above and below the picture a band leaves out."""
+        reach, nest = link.reach, self.nest
+        if reach.fill is not None:
+            return None, None
+        height = self.pacing.paces[link.op.inputs[0]].rows
+        end = first + (rows - 1) * reach.stride + (reach.taps - height)
+        return nest.let("above", tirx.max(0 - first, 0)), nest.let("below", tirx.max(end, 0))
+
+    def _call(
+        self, number: int, link: RowLink, band: Band, places: tuple[Any, Any], starts: Starts
+    ) -> None:
+        """Call the function of a band; `places` are its first rows of the inputs and the output."""
+        function = self._function(number, link, band)
+        arguments = self._arguments(link, band, places, starts)
+        self.nest.call(function, *(a for i, a in enumerate(arguments) if i in self._kept))
 
     def _fill_below(
-        self, tensor: int, link: RowLink, band_: tuple[Any, Any], starts: Mapping[int, Any]
+        self, tensor: int, link: RowLink, band_: tuple[Any, Any], starts: Starts
     ) -> None:
         """Write the rows below the picture that a band reads."""
         (first, rows), height = band_, self.tensors[tensor].shape[1]
@@ -295,10 +320,12 @@ class _Chain:
         with nest.when(tirx.And(rows > 0, below > 0)):
             self._fill(tensor, height - starts[tensor], below, roll.fill)
 
-    def _function(self, number: int, link: RowLink, count: int) -> str:
+    def _function(self, number: int, link: RowLink, band: Band) -> str:
         """Declare the function of a band and return its name."""
-        kernel = self.bands[link.output, count]
-        name = f"{self.symbol}_{link.op.code.lower()}_{number}_rows_{count}"
+        kernel = self.bands[link.output, band]
+        ends = {"above": band.above, "below": band.below}
+        outside = "".join(f"_{rows}_{end}" for end, rows in ends.items() if rows)
+        name = f"{self.symbol}_{link.op.code.lower()}_{number}_rows_{band.rows}{outside}"
         reads = len(kernel.inputs) + len(kernel.constants)
         parameters = kernel.function.params[len(kernel.inputs) :]
         types = {
@@ -309,15 +336,18 @@ class _Chain:
         function = kernel.function.with_attr(READS, reads).with_attr("tirx.noalias", True)
         function, kept = drop_unused_parameters(function.with_attr(STRUCTS, types))
         self._kept = set(kept)
-        text = f"CPU: {counted(count, 'row')} of {link.op.code} of a chain"
+        edge = "".join(
+            f", {rows} of its input {end} the picture" for end, rows in ends.items() if rows
+        )
+        text = f"CPU: {counted(band.rows, 'row')} of {link.op.code} of a chain{edge}"
         self.callees.append(Callee(name, function, text))
         return name
 
     def _arguments(
-        self, link: RowLink, count: int, places: tuple[Any, Any], starts: Mapping[int, Any]
+        self, link: RowLink, band: Band, places: tuple[Any, Any], starts: Starts
     ) -> list[Any]:
         """Return the arguments of a band's kernel, in the order of its parameters."""
-        kernel, (first, before) = self.bands[link.output, count], places
+        kernel, (first, before) = self.bands[link.output, band], places
         arguments = [
             self._reads[i].data
             if self.tensors[i].data is not None
@@ -329,6 +359,12 @@ class _Chain:
         if kernel.workspace_bytes:
             arguments.append(tirx.address_of(self.rows[self._scratch]))
         return arguments
+
+
+def _first_of(reach: RowReach, row: Any) -> Any:
+    """Return the first input row that an output row reads."""
+    first = row * reach.stride
+    return (tirx.truncdiv(first, reach.up) if reach.up > 1 else first) - reach.before
 
 
 def _done(pace: Pace, turn: Any) -> Any:

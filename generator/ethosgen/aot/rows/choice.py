@@ -170,7 +170,7 @@ class Cutting:
         cycles = 0.0
         for link in pacing.links:
             pace = pacing.paces[link.output]
-            most = max(pace.pace, 1)
+            most = max(pace.pace, 1) if link.reach.up == 1 else 1
             cycles += CALL_CYCLES * (pace.rows / most) + TURN_CYCLES * turns
         for tensor, roll in pacing.rolls.items():
             pace = pacing.paces[tensor]

@@ -6,13 +6,14 @@ A rolling buffer has the rows that later turns, or this one, still read.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ethosgen.aot.rows.reach import RowReach, moving_inputs, row_bytes
+from ethosgen.aot.rows.reach import POOLS, Band, RowReach, moving_inputs, row_bytes
 from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
@@ -86,17 +87,35 @@ class Pacing:
         """Return the links that read a tensor."""
         return [link for link in self.links if tensor in link.op.inputs]
 
-    def bands(self, link: RowLink) -> list[int]:
-        """Return the different numbers of rows that a link computes in a turn, without 0."""
-        pace = self.paces[link.output]
+    def bands(self, link: RowLink) -> list[Band]:
+        """Return the different bands for which a link has a kernel, the highest first.
+
+        One that repeats rows computes them one by one.
+        """
+        if link.reach.up > 1:
+            return [Band(1)]
+        return sorted(self._bands(link), reverse=True)
+
+    def _bands(self, link: RowLink) -> set[Band]:
         turns = np.arange(self.turns.start - 1, self.turns.stop)
-        counts = set(np.diff(pace.done(turns)).tolist())
-        return sorted(counts - {0}, reverse=True)
+        done, reach = self.paces[link.output].done(turns).tolist(), link.reach
+        ends = [(before, after) for before, after in pairwise(done) if after > before]
+        if reach.fill is not None:
+            return {Band(after - before) for before, after in ends}
+        height = self.paces[link.op.inputs[0]].rows
+        return {
+            Band(
+                after - before,
+                max(reach.before - before * reach.stride, 0),
+                max(reach.end(after) - height, 0),
+            )
+            for before, after in ends
+        }
 
     def shares(self, fed: Collection[int] = ()) -> tuple[float, ...]:
         """Return the most of each operator that a turn computes, or a row of an input in `fed`."""
         turns = max((self.paces[i].every for i in self.inputs if i in fed), default=1)
-        rows = ((self.bands(link)[0], self.paces[link.output].rows) for link in self.links)
+        rows = ((max(self._bands(link)).rows, self.paces[link.output].rows) for link in self.links)
         return tuple(min(turns * most / all_, 1.0) for most, all_ in rows)
 
 
@@ -112,6 +131,7 @@ def pace_chain(
     None if two operators need one tensor at different paces, or with different rows outside it, or
     if the strides do not fit the number of rows.
     """
+    links = [_agreed(link, links) for link in links]
     made = {link.output for link in links}
     inputs = dict.fromkeys(
         i for link in links for i in moving_inputs(link.op, tensors) if i not in made
@@ -138,9 +158,20 @@ def pace_chain(
     return Pacing(pacing.links, turns, paces, rolls, pacing.inputs)
 
 
+def _agreed(link: RowLink, links: Sequence[RowLink]) -> RowLink:
+    """Return a pool that leaves out the rows outside, if another window has another fill."""
+    fills = {
+        other.reach.fill
+        for other in links
+        if other.reach.taps > 1 and set(link.op.inputs) & set(other.op.inputs)
+    }
+    is_alone = len(fills - {None}) < 2 or link.op.code not in POOLS
+    return link if is_alone else replace(link, reach=replace(link.reach, fill=None))
+
+
 def _pace_of(readers: Sequence[RowLink], paces: Mapping[int, Pace], height: int) -> Pace | None:
     demands = [(link.reach, paces[link.output]) for link in readers]
-    each = {Fraction(pace.pace, pace.every) * reach.stride for reach, pace in demands}
+    each = {Fraction(pace.pace * reach.stride, pace.every * reach.up) for reach, pace in demands}
     if len(each) != 1:
         return None
     pace, every = each.pop().as_integer_ratio()
@@ -153,6 +184,8 @@ def _pace_of(readers: Sequence[RowLink], paces: Mapping[int, Pace], height: int)
 
 def _lead(reach: RowReach, behind: Pace, every: int) -> int:
     """Return the least lead with which each row is there when an operator reads it."""
+    if reach.up > 1:
+        return (behind.lead + behind.every * (reach.up - 1)) * every // (behind.every * reach.up)
     ahead = max(reach.taps - reach.stride, 0) - reach.before
     return behind.lead * reach.stride * every // behind.every + ahead * every
 
@@ -168,7 +201,8 @@ def _is_whole(pacing: Pacing, tensor: int, tensors: Sequence[Tensor]) -> bool:
     """Return whether an input of the chain is read where it is."""
     height = tensors[tensor].shape[1]
     return all(
-        link.reach.before == 0 and link.reach.end(pacing.paces[link.output].rows) <= height
+        link.reach.fill is None
+        or (link.reach.before == 0 and link.reach.end(pacing.paces[link.output].rows) <= height)
         for link in pacing.readers(tensor)
     )
 
@@ -181,15 +215,16 @@ def _roll(pacing: Pacing, tensor: int, height: int) -> Roll | None:
     above = below = 0
     for link in pacing.readers(tensor):
         reach, rows = link.reach, pacing.paces[link.output].done(turns)
-        first, count = rows * reach.stride - reach.before, np.diff(rows)[:-1]
+        first, count = rows * reach.stride // reach.up - reach.before, np.diff(rows)[:-1]
         runs = count > 0
-        end = np.where(runs, first[:-2] + (count - 1) * reach.stride + reach.taps, 0)
+        last = (rows[1:-1] - 1) * reach.stride // reach.up - reach.before
+        end = np.where(runs, last + reach.taps, 0)
         if (np.minimum(end, height) > done).any():
             return None
         outside = max(0, -int(first[0])), max(0, int(end.max()) - height)
-        if any(outside):
+        if any(outside) and reach.fill is not None:
             fills.add(reach.fill)
-        above, below = max(above, outside[0]), max(below, outside[1])
+            above, below = max(above, outside[0]), max(below, outside[1])
         firsts.append(first[:-1])
         ends.append(end)
     start = np.min(firsts, axis=0)

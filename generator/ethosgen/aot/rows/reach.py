@@ -7,8 +7,11 @@ kernel, whatever their place.
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ethosgen.aot.graph.fusion import EXPLICIT
 from ethosgen.aot.loops.window import Axis, make_window, pool_window
+from ethosgen.aot.operators.resize import nearest_places
 from ethosgen.aot.registry import goes_in_place
 from ethosgen.aot.tir.quantization import limits
 from ethosgen.values.errors import UnsupportedError
@@ -25,19 +28,21 @@ WORD = 4
 
 @dataclass(frozen=True)
 class RowReach:
-    """Output row y reads the input rows from `y * stride - before`, `taps` of them.
+    """Output row y reads the input rows from `y * stride / up - before`, `taps` of them.
 
-    `fill` is the byte of rows outside the input.
+    `fill` is the byte of rows outside the input; with None the operator leaves them out. `up` is
+    above 1 if each input row makes several output rows, and then `stride` and `taps` are 1.
     """
 
     taps: int
     stride: int
     before: int
-    fill: int = 0
+    fill: int | None = 0
+    up: int = 1
 
     def end(self, row: int) -> int:
         """Return the end of the input rows that the output rows before `row` read."""
-        return (row - 1) * self.stride + self.taps - self.before
+        return (row - 1) * self.stride // self.up + self.taps - self.before
 
 
 POINT = RowReach(1, 1, 0)
@@ -54,9 +59,15 @@ def reach_of(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
         return None
     if any(tensors[i].is_variable for i in op.inputs if i != ABSENT):
         return None
-    if op.code in CONVOLUTIONS or op.code in POOLS:
+    if op.code in (*CONVOLUTIONS, *POOLS):
         return _of_window(op, tensors) if moving == op.inputs[:1] else None
-    return POINT if goes_in_place(op) and _is_by_row(op, tensors) else None
+    if op.code == "RESIZE_NEAREST_NEIGHBOR":
+        return _of_resize(op, tensors)
+    if op.code == "CONCATENATION":
+        is_by_row = _joins_rows(op, tensors)
+    else:
+        is_by_row = goes_in_place(op) and _is_by_row(op, tensors)
+    return POINT if is_by_row else None
 
 
 def moving_inputs(op: Operator, tensors: Sequence[Tensor]) -> tuple[int, ...]:
@@ -98,11 +109,28 @@ def _of_window(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
     reach = RowReach((down.taps - 1) * down.dilation + 1, down.stride, down.padding)
     if down.is_inside:
         return reach
-    if op.code == "AVERAGE_POOL_2D" or source.dtype != "int8" or source.quantization is None:
-        return None  # rows outside are not counted, and only int8 is one byte for a value
-    if op.code == "MAX_POOL_2D":
-        return replace(reach, fill=limits("int8")[0])
-    return replace(reach, fill=source.quantization.zero_point[0])
+    if op.code in POOLS:
+        is_filled = op.code == "MAX_POOL_2D" and source.dtype == "int8"
+        return replace(reach, fill=limits("int8")[0] if is_filled else None)
+    if source.quantization is None:
+        return None
+    zero = source.quantization.zero_point[0]
+    return replace(reach, fill=zero) if source.dtype == "int8" or not zero else None
+
+
+def _of_resize(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
+    """Return the reach of a RESIZE_NEAREST_NEIGHBOR that repeats each row equally often."""
+    before, after = (tensors[i].shape[1] for i in (op.inputs[0], op.outputs[0]))
+    up = after // before
+    places = nearest_places(op, before, after)
+    is_even = up * before == after and np.array_equal(places, np.arange(after) // up)
+    return replace(POINT, up=up) if is_even else None
+
+
+def _joins_rows(op: Operator, tensors: Sequence[Tensor]) -> bool:
+    """Return whether a CONCATENATION joins columns or channels of tensors that are no constants."""
+    axis = int(op.options["axis"]) % len(tensors[op.outputs[0]].shape)
+    return axis in (2, 3) and moving_inputs(op, tensors) == op.inputs
 
 
 def _is_by_row(op: Operator, tensors: Sequence[Tensor]) -> bool:
@@ -119,12 +147,21 @@ def _is_by_row(op: Operator, tensors: Sequence[Tensor]) -> bool:
     return True
 
 
-def band(
-    op: Operator, tensors: Sequence[Tensor], reach: RowReach, rows: int
+@dataclass(frozen=True, order=True)
+class Band:
+    """Rows that an operator computes in a turn; `above` and `below` are rows that it leaves out."""
+
+    rows: int
+    above: int = 0
+    below: int = 0
+
+
+def band_of(
+    op: Operator, tensors: Sequence[Tensor], reach: RowReach, band: Band
 ) -> tuple[Operator, tuple[Tensor, ...]]:
-    """Return an operator that computes `rows` rows, and the tensors with shapes of a band."""
-    changed = list(tensors)
-    height = (rows - 1) * reach.stride + reach.taps
+    """Return an operator that computes a band, and the tensors with the band's shapes."""
+    changed, rows = list(tensors), band.rows
+    height = (rows - 1) * reach.stride + reach.taps - band.above - band.below
     for index in moving_inputs(op, tensors):
         changed[index] = _with_rows(tensors[index], height)
     changed[op.outputs[0]] = _with_rows(tensors[op.outputs[0]], rows)
@@ -135,7 +172,8 @@ def band(
     span = (across.target - 1) * across.stride + (across.taps - 1) * across.dilation + 1
     after = max(span - across.padding - across.source, 0)
     # The columns that no window covers are no padding, but count for the size of the output.
-    options = {"padding": EXPLICIT, "explicit_padding": ((0, 0), (across.padding, after))}
+    outside = band.above, band.below
+    options = {"padding": EXPLICIT, "explicit_padding": (outside, (across.padding, after))}
     return replace(op, options={**op.options, **options}), tuple(changed)
 
 

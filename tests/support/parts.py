@@ -58,7 +58,7 @@ EVERY_TIME = (
     *(f"{_GENERATOR}{name}.py" for name in "__init__ __main__ cli plugins relax version".split()),
     f"{_GENERATOR}py.typed",
     *(".ci", ".pre-commit-config.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile"),
-    *("README.md", "REUSE.toml", "tools", "zephyr_app"),
+    *("README.md", "REUSE.toml", "tools", "zephyr_app", "Dockerfile", ".dockerignore"),
 )
 """What `make test` covers: a change of it alone runs no part, unless one names it."""
 

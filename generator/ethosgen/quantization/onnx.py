@@ -307,6 +307,30 @@ def _fuse_activations(graph: Any) -> None:
         node.input[0] = links[0]
         graph.node.remove(rounding)
         graph.node.remove(dequantize)
+        if not any(name in outputs for name in node.output):
+            _move_before_rounding(graph, node)
+
+
+def _move_before_rounding(graph: Any, activation: Any) -> None:
+    """Let an activation that reads a rounded int16 result act before the rounding.
+
+    Between an int16 result and int8 readers it would compute in float. Both orders give the same
+    values, because int16 has the zero point 0.
+    """
+    readers = _readers(graph)
+    makers = {node.output[0]: node for node in graph.node}
+    dequantize = makers[activation.input[0]]
+    if dequantize.op_type != "DequantizeLinear" or dequantize.input[0] not in makers:
+        return
+    rounding = makers[dequantize.input[0]]
+    links = (rounding.input[0], rounding.output[0], dequantize.output[0])
+    if any(len(readers[name]) > 1 for name in links) or links[0] not in makers:
+        return
+    _rename(readers[activation.output[0]], activation.output[0], links[2])
+    activation.input[0] = links[0]
+    rounding.input[0] = activation.output[0]
+    graph.node.remove(activation)
+    graph.node.insert([*graph.node].index(rounding), activation)
 
 
 def _readers(graph: Any) -> dict[str, list[Any]]:

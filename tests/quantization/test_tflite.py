@@ -140,3 +140,16 @@ def test_a_quantized_network_is_refused(tmp_path: Path) -> None:
     run(float_network(tmp_path / "float.tflite"), tmp_path)
     with pytest.raises(InputError, match="quantized already"):
         run((tmp_path / "made.tflite").rename(tmp_path / "again.tflite"), tmp_path)
+
+
+@pytest.mark.parametrize("activations", ["int8", "int16"])
+def test_inputs_and_outputs_can_be_floats(tmp_path: Path, activations: str) -> None:
+    network = float_network(tmp_path / "float.tflite")
+    run(network, tmp_path, activations=activations)
+    wanted = outputs(tmp_path / "made.tflite")
+    report, made = run(network, tmp_path, activations=activations, io="float", force=True)
+    assert [tensor.dtype for tensor in (*made.inputs, *made.outputs)] == ["float32"] * 2
+    assert {layer.dtype for layer in report.layers} == {activations}
+    codes = [op.code for op in made.graph.operators]
+    assert (codes[0], codes[-1]) == ("QUANTIZE", "DEQUANTIZE")
+    np.testing.assert_allclose(outputs(tmp_path / "made.tflite"), wanted, atol=1e-6)

@@ -1,5 +1,6 @@
 """Float .pt2 programs: what is written, read back by ethosgen's front end."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from ethosgen.studies.quantization import quantize
 from ethosgen.values.errors import InputError
 from ethosgen.values.quantization import QuantizationReport, QuantizationRequest
 from ethosgen.values.watch import Watch
-from tests.support.pt2_files import pt2_files
+from tests.support.pt2_files import pt2_files, pt2_outputs
 
 pytestmark = [pytest.mark.environment("torch"), pytest.mark.slow]
 
@@ -140,3 +141,69 @@ def test_what_helps_a_program_that_quantization_hurts_is_advised(
     better = run(program, tmp_path, force=True, **more)
     assert better.sqnr_db == pytest.approx(best.sqnr_db, abs=0.01)
     assert not better.advice
+
+
+def labelled_classifier(factory: pytest.TempPathFactory, folder: Path) -> tuple[Path, Path]:
+    """Return a classifier that int8 hurts, and images with the classes that torch gives them."""
+    (program,) = pt2_files(factory, "float", "lopsided_classifier")
+    generator = np.random.default_rng(5)
+    colours = generator.standard_normal((80, 1, 3, 1, 1))
+    images = generator.standard_normal((80, 1, 3, 12, 12)) * 0.5 + 2 * colours
+    images = images.astype(np.float32)
+    classes = pt2_outputs(program, images).reshape(80, -1).argmax(axis=1)
+    assert len(set(classes)) >= 3
+    np.savez(folder / "labelled.npz", x=images[:, 0], y=classes)
+    return program, folder / "labelled.npz"
+
+
+def test_as_few_layers_as_the_budget_needs_become_int16(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    program, data = labelled_classifier(tmp_path_factory, tmp_path)
+    made = tmp_path / "made.pt2"
+    report = quantize(QuantizationRequest(program, data, made, max_loss=0.03), Watch())
+    mixed = report.mixture
+    assert mixed is not None
+    assert mixed.loss_int8 > 0.1
+    assert mixed.wide == ("conv2d_1",)
+    types = {layer.name: layer.dtype for layer in report.layers}
+    # `narrow` reads the result of `wide`, so it computes in int16
+    assert [name for name, dtype in types.items() if dtype == "int16"] == ["conv2d_1", "conv2d_2"]
+    with np.load(data) as stored:
+        answers = pt2_outputs(made, stored["x"][:, np.newaxis]).reshape(80, -1).argmax(axis=1)
+        lost = float(np.mean(answers != stored["y"]))
+    assert lost == pytest.approx(mixed.loss)
+    assert lost <= 0.03
+    network = read(made)
+    tensors = network.graph.tensors
+    convolutions = [op for op in network.graph.operators if op.code == "CONV_2D"]
+    kinds = [tensors[op.outputs[0]].dtype for op in convolutions]
+    assert kinds == ["int8", "int16", "int16", "int8"]
+    assert "float32" not in {tensors[op.outputs[0]].dtype for op in network.graph.operators[:-1]}
+
+
+@pytest.mark.parametrize("activations", ["int8", "int16"])
+def test_inputs_and_outputs_can_be_integers(
+    program: Path, tmp_path: Path, activations: str
+) -> None:
+    run(program, tmp_path, activations=activations)
+    with np.load(tmp_path / "data.npz") as stored:
+        images = stored["image"][:, np.newaxis]
+    wanted = pt2_outputs(tmp_path / "made.pt2", images)
+    usual = Counter(op.code for op in read(tmp_path / "made.pt2").graph.operators)
+    report = run(program, tmp_path, activations=activations, io="int8", force=True)
+    assert len(report.integer_ends) == 2
+    network = read(tmp_path / "made.pt2")
+    (image,), (scores,) = network.inputs, network.outputs
+    assert image.dtype == scores.dtype == activations
+    saved = usual - Counter(op.code for op in network.graph.operators)
+    assert saved == {"QUANTIZE": 1, "DEQUANTIZE": 1}
+    first, last = image.quantization, scores.quantization
+    assert first is not None
+    assert last is not None
+    limits = np.iinfo(activations)
+    given = np.rint(images / first.scale[0]) + first.zero_point[0]
+    given = np.clip(given, limits.min, limits.max).astype(activations)
+    answers = pt2_outputs(tmp_path / "made.pt2", given).astype(np.float64)
+    floats = (answers - last.zero_point[0]) * last.scale[0]
+    np.testing.assert_allclose(floats, wanted, atol=1e-5)

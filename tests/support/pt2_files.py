@@ -4,6 +4,7 @@ import fcntl
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ethosgen.host.environments import ENVIRONMENTS
@@ -29,3 +30,10 @@ def pt2_files(factory: pytest.TempPathFactory, kind: str, *names: str) -> list[P
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(reply.arrays[f"{path.stem} {kind}"].tobytes())
     return files
+
+
+def pt2_outputs(path: Path, samples: np.ndarray) -> np.ndarray:
+    """Return what torch computes for samples: the only output of a program of one input."""
+    request = {"path": str(path)}
+    reply = run_script(ENVIRONMENTS["torch"], _SCRIPT, "outputs", request, {"x": samples})
+    return reply.arrays["outputs"]

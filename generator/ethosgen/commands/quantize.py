@@ -95,7 +95,7 @@ def _share(_context: click.Context, parameter: click.Parameter, text: str | None
     callback=_share,
     metavar="PERCENT",
     help="Most accuracy that may be lost, e.g. 0.5%; as few layers as that needs become int16, by "
-    "measured sensitivity. For .onnx, with labels.",
+    "measured sensitivity. For .onnx and .pt2, with labels.",
 )
 @click.option("--force", is_flag=True, help="Replace NETWORK if it exists.")
 @JSON

@@ -45,9 +45,18 @@ QUANTIZERS: list[Quantizer] = [
         ("litert_quantizer",),
         extra="quantize",
         checks=_checks_tflite,
-        ends=(INTEGER,),
+        ends=(INTEGER, FLOAT),
     ),
-    Quantizer("PyTorch", ".pt2", "torchao", _HERE / "torch.py", extra="torch", checks=_checks_pt2),
+    Quantizer(
+        "PyTorch",
+        ".pt2",
+        "torchao",
+        _HERE / "torch.py",
+        extra="torch",
+        checks=_checks_pt2,
+        ends=(FLOAT, INTEGER),
+        mixes=True,
+    ),
 ]
 
 _PICKLED = (".pt", ".pth", ".ckpt", ".bin")

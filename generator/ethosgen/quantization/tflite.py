@@ -73,6 +73,9 @@ def quantize(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     if not ranges.exists():
         ranges.write_bytes(pickle.dumps(_ranges(data, steps, arrays)))
     worker = quantizer.Quantizer(data, steps)
+    if request.get("io") == "float":
+        for end in ("INPUT", "OUTPUT"):
+            worker.update_quantization_recipe(".*", end, algorithm_key="no_quantize")
     for pattern in kept:
         worker.update_quantization_recipe(pattern, "*", algorithm_key="no_quantize")
     quantized = worker.quantize(pickle.loads(ranges.read_bytes()), enable_progress_report=False)

@@ -8,7 +8,7 @@ import copy
 import functools
 import operator
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -99,13 +99,41 @@ def quantize(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     return {}, {}
 
 
+def integer_ends(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
+    """Let the quantized program take and return integers; return the names of those that do."""
+    path = folder / request["output"]
+    program = _load(path)
+    module = program.module(check_guards=False)
+    (sample,) = list(_samples(folder, arrays))[:1]
+    names = _input_names(folder)
+    ports = [node for node in module.graph.nodes if node.op == "placeholder"]
+    examples, changed = list(sample), []
+    for place, port in enumerate(ports):
+        readers = list(port.users)
+        if [_kind(node) for node in readers] == ["quantize_per_tensor"]:
+            dtype = readers[0].args[-1]
+            readers[0].replace_all_uses_with(port)
+            module.graph.erase_node(readers[0])
+            examples[place] = torch.zeros(sample[place].shape, dtype=dtype)
+            changed.append(names[place])
+    (last,) = (node for node in module.graph.nodes if node.op == "output")
+    for name, node in zip(program.graph_signature.user_outputs, last.all_input_nodes, strict=True):
+        if _kind(node) == "dequantize_per_tensor":
+            last.replace_input_with(node, node.args[0])
+            changed.append(str(name))
+    module.graph.eliminate_dead_code()
+    module.recompile()
+    torch.export.save(torch.export.export(module, tuple(examples)), path)
+    return {"ends": changed}, {}
+
+
 def measure(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     """Return each layer of the quantized program with its signal and noise, summed over samples."""
     reference = _calibrated(request, folder)
     module = convert_pt2e(copy.deepcopy(reference))
     energies = _energies(reference, module, _samples(folder, arrays))
     outputs = [energies[name] for name in _outputs(reference) if name in energies]
-    layers = list(_layers(request, reference, module, energies))
+    layers = list(_layers(reference, module, energies))
     weights = [_weights_bytes(_load(folder / name)) for name in (GIVEN, request["output"])]
     return {"layers": layers, "outputs": outputs, "weights": weights}, {}
 
@@ -139,7 +167,7 @@ def answers(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
 
 _FUNCTIONS = {
     function.__name__: function
-    for function in (inspect, prepare, quantize, measure, explore, answers)
+    for function in (inspect, prepare, quantize, measure, explore, answers, integer_ends)
 }
 
 
@@ -217,9 +245,9 @@ class _Quantizer(EthosUQuantizer):  # type: ignore[misc] # torch is not installe
     Arm decomposes it for TOSA, into seven operators that round seven times.
     """
 
-    def __init__(self, activations: str, keep: Sequence[str]) -> None:
+    def __init__(self, activations: str, keep: Sequence[str], wide: Sequence[str] = ()) -> None:
         super().__init__(EthosUCompileSpec(_NPU))
-        self._kept = set(keep)
+        self._kept, self._wide = set(keep), set(wide)
         self._config = _config(activations)
         self._output = _FIXED[activations]
         self.set_global(self._config)
@@ -238,7 +266,47 @@ class _Quantizer(EthosUQuantizer):  # type: ignore[misc] # torch is not installe
                     output_qspec=self._output,
                     _annotated=True,
                 )
+        self._widen(model)
         return model
+
+    def _widen(self, model: Any) -> None:
+        """Let the layers that make or read the results of some compute in int16."""
+        wide = _config("int16").input_activation
+        narrow = (self._config.input_activation, self._config.output_activation)
+
+        def widened(spec: Any) -> Any:
+            if spec == self._output:
+                return _FIXED["int16"]
+            return wide if spec in narrow else spec
+
+        for node in _at_wide_results(model, self._wide):
+            about = node.meta.get(Q_ANNOTATION_KEY)
+            if about is not None:
+                node.meta[Q_ANNOTATION_KEY] = replace(
+                    about,
+                    input_qspec_map={n: widened(s) for n, s in about.input_qspec_map.items()},
+                    output_qspec=widened(about.output_qspec),
+                )
+
+
+def _at_wide_results(model: Any, wide: Collection[str]) -> set[Any]:
+    """Return the nodes of some layers and of those that read their results, with activations."""
+    chosen: set[Any] = set()
+    for node in model.graph.nodes:
+        if node.name in wide:
+            chain = _with_activations(node)
+            chosen.update(chain)
+            for reader in chain[-1].users:
+                chosen.update(_with_activations(reader))
+    return chosen
+
+
+def _with_activations(node: Any) -> list[Any]:
+    """Return a node and the activations that alone read its result, in turn."""
+    chain = [node]
+    while [_kind(reader) in _ACTIVATIONS for reader in chain[-1].users] == [True]:
+        chain += chain[-1].users
+    return chain
 
 
 def _config(activations: str) -> Any:
@@ -252,7 +320,7 @@ def _config(activations: str) -> Any:
 
 def _prepared(request: Mapping[str, Any], folder: Path) -> Any:
     """Return the float module with observers, which leave its values alone."""
-    quantizer = _Quantizer(request["activations"], request["keep"])
+    quantizer = _Quantizer(request["activations"], request["keep"], request.get("wide", ()))
     return prepare_pt2e(_float_program(folder).module(check_guards=False), quantizer)
 
 
@@ -357,7 +425,7 @@ def _source(node: Any) -> Any:
 
 
 def _layers(
-    request: Mapping[str, Any], reference: Any, module: Any, energies: Mapping[str, list[float]]
+    reference: Any, module: Any, energies: Mapping[str, list[float]]
 ) -> Iterator[dict[str, Any]]:
     """Yield the operators of the float module; a fused activation is no layer of its own."""
     rounded = _rounded(module)
@@ -382,11 +450,17 @@ def _layers(
             yield {
                 "name": node.name,
                 "operator": " + ".join(codes),
-                "dtype": request["activations"] if is_whole else "float32",
+                "dtype": _integer_of(nodes[rounded[result]]) if is_whole else "float32",
                 "energy": energies[result],
                 "inputs": [energies[source] for source in sources if source in energies],
                 "readers": [reader.name for reader in readers.get(result, [])],
             }
+
+
+def _integer_of(dequantize: Any) -> str:
+    """Return the type of the integers that a node reads."""
+    (quantize,) = dequantize.all_input_nodes[:1]
+    return str(quantize.args[-1]).removeprefix("torch.")
 
 
 def _is_activation(readers: Sequence[Any], rounded: Mapping[str, str]) -> bool:

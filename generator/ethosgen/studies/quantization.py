@@ -91,7 +91,7 @@ class _QuantizationRun:
             self.wide = mixed.wide
             self.ask(("quantize", {}, some))
             layers, ratio, accuracy = self.measure(some, labelled)
-        ends = self.integer_ends()
+        ends = self.integer_ends(some)
         return QuantizationReport(
             network=asked.network,
             output=asked.output,
@@ -120,6 +120,7 @@ class _QuantizationRun:
             "activations": self.asked.activations,
             "keep": list(self.asked.keep),
             "wide": list(self.wide),
+            "io": self.asked.io or self.quantizer.ends[0],
         }
         asked = [(name, common | dict(request), arrays) for name, request, arrays in steps]
         return self.quantizer.run(asked, self.folder)
@@ -195,11 +196,11 @@ class _QuantizationRun:
         with self.watch.phase("mix", f"measuring {counted(len(names), 'layer')} in int8 and int16"):
             return mixture(names, budget, before - accuracy.after, ratios, loss_of)
 
-    def integer_ends(self) -> list[str]:
+    def integer_ends(self, some: Arrays) -> list[str]:
         """Make inputs and outputs integers if the user asks for it; return their names."""
-        if self.asked.io in (None, self.quantizer.ends[0]):
+        if self.asked.io != INTEGER or self.quantizer.ends[0] == INTEGER:
             return []
-        ((answer, _),) = self.ask(("integer_ends", {}, {}))
+        ((answer, _),) = self.ask(("integer_ends", {}, some))
         ends: list[str] = answer["ends"]
         if not ends:
             raise InputError(
@@ -245,11 +246,6 @@ class _QuantizationRun:
 
 def _checked_output(asked: QuantizationRequest, quantizer: Quantizer) -> Path:
     output = asked.output
-    if asked.io is not None and asked.io not in quantizer.ends:
-        raise InputError(
-            f"--io {asked.io} is not for {quantizer.suffix}: with {quantizer.tool} the type of "
-            f"inputs and outputs is {quantizer.ends[0]}; leave it out"
-        )
     if asked.max_loss is not None and not quantizer.mixes:
         raise InputError(
             f"--max-loss is not for {quantizer.suffix}: {quantizer.tool} is not asked to mix int8 "

@@ -50,6 +50,9 @@ MATRIX: dict[str, Build] = {
     "dense, one channel": lambda n: n.fully_connected(_input(n, 7, 12), 1, bias=False),
     "dense, two rows": lambda n: n.fully_connected(_input(n, 2, 9), 6, per_channel=True),
     "dense, three rows": lambda n: n.fully_connected(_input(n, 3, 19), 3),
+    "dense, odd channels in bounds": lambda n: n.fully_connected(
+        _input(n, 3, 10), 5, activation="RELU"
+    ),
     "dense, every rest of words": lambda n: n.fully_connected(_input(n, 5, 27), 2),
     "dense, deep": lambda n: n.fully_connected(_input(n, 6, 1201), 3),
     "dense, most in 32 bits": _extremes(4, 511),

@@ -66,7 +66,7 @@ LAYERS: dict[str, Build] = {
     "columns": lambda n: n.conv2d(int16(n, (1, 12, 1, 10)), 8, (5, 1), padding="VALID"),
     "rows in place": lambda n: n.conv2d(int16(n, (1, 3, 12, 6)), 4, (1, 3), (1, 2), "VALID"),
     "many products in place": lambda n: n.conv2d(
-        int16(n, (1, 12, 1, 200)), 3, (4, 1), padding="VALID"
+        int16(n, (1, 12, 1, 400)), 3, (4, 1), padding="VALID"
     ),
     "groups": lambda n: n.conv2d(int16(n, (1, 5, 4, 12)), 9, (3, 1), groups=3),
     "groups of a channel": lambda n: n.conv2d(int16(n, (1, 6, 5, 4)), 8, groups=4),

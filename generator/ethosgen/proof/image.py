@@ -11,6 +11,7 @@ from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import Section, SymbolTableSection
 
+from ethosgen.proof.instruction import is_coprocessor, is_wide
 from ethosgen.values.errors import InputError
 
 _MAPPING = ("$t", "$d", "$a")
@@ -92,6 +93,26 @@ class FirmwareImage:
         """Return where the code after the constants at an address begins."""
         index = bisect_right(self._mark_addrs, addr)
         return next((a for a, kind in self.marks[index:] if kind == "$t"), addr)
+
+    @cached_property
+    def has_floats(self) -> bool:
+        """Whether an instruction uses floating point, MVE or a coprocessor; true if unknown."""
+        ends = (*(addr for addr, _ in self.marks[1:]), 1 << 32)
+        return not self.marks or any(map(self._has_floats, self.marks, ends))
+
+    def _has_floats(self, mark: tuple[int, str], end: int) -> bool:
+        """Return whether the code between a mark and the next one has such an instruction."""
+        (addr, kind), part = mark, self._part(mark[0])
+        if kind != "$t" or part is None:
+            return False
+        data = part.data[addr - part.start : end - part.start]
+        words = [int.from_bytes(data[i : i + 2], "little") for i in range(0, len(data), 2)]
+        at = 0
+        while at < len(words):
+            if is_coprocessor(words[at]):
+                return True
+            at += 1 + is_wide(words[at])
+        return False
 
     def read(self, addr: int, size: int) -> int | None:
         """Return an integer at an address; None where nothing is."""

@@ -73,6 +73,11 @@ class ThumbInstruction:
     """It changes SP in a way that is not decoded here."""
 
 
+def is_coprocessor(first: int) -> bool:
+    """Return whether a halfword begins an instruction of floating point, MVE or a coprocessor."""
+    return is_wide(first) and first >> 10 & 0b1011 == 0b1011
+
+
 def is_wide(first: int) -> bool:
     """Return whether an instruction has a second halfword."""
     return first >> 11 in (0b11101, 0b11110, 0b11111)
@@ -177,7 +182,7 @@ def _narrow_stack(addr: int, word: int) -> ThumbInstruction:
 def _wide(addr: int, first: int, second: int) -> ThumbInstruction:
     if first >> 11 == 0b11110 and second >> 15:
         return _wide_branch(addr, first, second)
-    if first >> 10 & 0b1011 == 0b1011:  # VFP, MVE, coprocessors
+    if is_coprocessor(first):
         return _coprocessor(first, second)
     if first >> 9 == 0b1110100:
         return _wide_transfer(addr, first, second)

@@ -166,9 +166,13 @@ def bound_stack(elf: Path, network: str, has_floats: bool) -> StackBound:
 
 
 def stack_need(elf: Path, network: str, has_floats: bool) -> Need:
-    """Return the most stack of a network's functions in a firmware; UnboundedError if unknown."""
+    """Return the most stack of a network's functions in a firmware; UnboundedError if unknown.
+
+    An exception pushes the registers of floating point (`has_floats`: the processor has some) only
+    if an instruction of the firmware uses them.
+    """
     image = read_image(elf)
-    graph = _Graph(image, has_floats)
+    graph = _Graph(image, has_floats and image.has_floats)
     names = [name.format(name=network) for name in _RUN]
     found = [image.functions[name] for name in names if name in image.functions]
     if f"{network}_run" not in image.functions:

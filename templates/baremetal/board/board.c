@@ -235,8 +235,15 @@ __attribute__((noinline)) uint32_t board_ticks(void)
     uint32_t primask;
 
     __asm volatile("mrs %0, primask\n\tcpsid i" : "=r"(primask)::"memory");
-    uint64_t passed = (uint32_t)(read_counter() - last);
-    instructions += (uint32_t)((passed * {{ instructions.numerator }}u + {{ instructions.denominator // 2 }}u) / {{ instructions.denominator }}u) - clock_cost;
+    uint32_t passed = read_counter() - last;
+{% if instructions.denominator > 1 %}
+    /* passed * {{ instructions.numerator }} / {{ instructions.denominator }}, rounded, in two parts that fit 32 bits */
+    uint32_t whole = passed / {{ instructions.denominator }}u * {{ instructions.numerator }}u;
+    uint32_t rest = passed % {{ instructions.denominator }}u * {{ instructions.numerator }}u;
+    instructions += whole + (rest + {{ instructions.denominator // 2 }}u) / {{ instructions.denominator }}u - clock_cost;
+{% else %}
+    instructions += passed * {{ instructions.numerator }}u - clock_cost;
+{% endif %}
     last = read_counter();
     __asm volatile("msr primask, %0" ::"r"(primask) : "memory");
     return instructions;

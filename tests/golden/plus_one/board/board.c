@@ -97,8 +97,11 @@ __attribute__((noinline)) uint32_t board_ticks(void)
     uint32_t primask;
 
     __asm volatile("mrs %0, primask\n\tcpsid i" : "=r"(primask)::"memory");
-    uint64_t passed = (uint32_t)(read_counter() - last);
-    instructions += (uint32_t)((passed * 125u + 128u) / 256u) - clock_cost;
+    uint32_t passed = read_counter() - last;
+    /* passed * 125 / 256, rounded, in two parts that fit 32 bits */
+    uint32_t whole = passed / 256u * 125u;
+    uint32_t rest = passed % 256u * 125u;
+    instructions += whole + (rest + 128u) / 256u - clock_cost;
     last = read_counter();
     __asm volatile("msr primask, %0" ::"r"(primask) : "memory");
     return instructions;

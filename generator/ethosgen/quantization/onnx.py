@@ -314,8 +314,9 @@ def _fuse_activations(graph: Any) -> None:
 def _move_before_rounding(graph: Any, activation: Any) -> None:
     """Let an activation that reads a rounded int16 result act before the rounding.
 
-    Between an int16 result and int8 readers it would compute in float. Both orders give the same
-    values, because int16 has the zero point 0.
+    Between an int16 result and int8 readers it would compute in float. For Relu both orders give
+    the same values, because int16 has the zero point 0; for Clip they may differ by half a step of
+    int16, where a limit is no multiple of one. The written file is the same for every runtime.
     """
     readers = _readers(graph)
     makers = {node.output[0]: node for node in graph.node}

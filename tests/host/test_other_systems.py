@@ -67,3 +67,19 @@ def test_a_command_needs_nothing_that_only_linux_has(
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["simulate", "project", "report"])
+def test_litert_decides_where_tensorflow_lite_micro_has_no_wheel(name: str, tmp_path: Path) -> None:
+    before = (
+        "sys.modules['tflite_micro'] = None; import platform; platform.machine = lambda: 'arm64'"
+    )
+    script = _FRAME.format(**LINUX, before=before, arguments=COMMANDS[name])
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "equal LiteRT's" in done.stdout
+    if name == "simulate":
+        assert "TensorFlow Lite Micro has no package for this system" in done.stdout

@@ -24,7 +24,7 @@ from ethosgen.host.tools import (
     linux_gcc,
     run_command,
 )
-from ethosgen.oracle import ORACLES
+from ethosgen.oracle import ORACLES, without_wheel
 from ethosgen.platforms import PLATFORMS
 from ethosgen.project import LAYOUTS
 from ethosgen.targets import TARGETS
@@ -129,7 +129,9 @@ def _packages() -> Iterator[Finding]:
         try:
             version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            yield Finding(name, False, f"{purpose}; not installed", remedy)
+            is_absent = name in without_wheel()
+            why = "there is no package for this system" if is_absent else "not installed"
+            yield Finding(name, False, f"{purpose}; {why}", remedy, is_absent)
         else:
             yield Finding(name, True, f"{version}; {purpose}", remedy)
 

@@ -12,7 +12,6 @@ from typing import Protocol
 from ethosgen import plugins
 from ethosgen.oracle import litert, pieces, tflm, tosa
 from ethosgen.values.accelerator import NO_NPU
-from ethosgen.values.errors import ToolError
 from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
@@ -60,18 +59,18 @@ class Oracle:
         """Return the installed version; ToolError if a package is missing."""
         if self.find_version:
             return self.find_version()
-        from importlib.metadata import PackageNotFoundError, version  # it imports email's packages
+        from importlib.metadata import version  # it imports email's packages
 
-        try:
-            return " and ".join(map(version, self.packages))
-        except PackageNotFoundError as error:
-            raise ToolError(
-                f"{self.title} is the oracle, and its package {error.name} is not installed; "
-                "install it as 'ethosgen doctor' says (it has no wheel for some systems)"
-            ) from None
+        return " and ".join(map(version, self.packages))
 
 
-TFLM = Oracle(tflm.NAME, "TensorFlow Lite Micro", ("tflite-micro",), tflm.golden_outputs)
+TFLM = Oracle(
+    tflm.NAME,
+    "TensorFlow Lite Micro",
+    (tflm.PACKAGE,),
+    tflm.golden_outputs,
+    find_version=tflm.version,
+)
 LITERT = Oracle(litert.NAME, "LiteRT", ("ai-edge-litert",), litert.litert_outputs)
 """LiteRT's reference kernels: the default ones differ from TensorFlow Lite Micro's nearly
 everywhere."""
@@ -92,6 +91,11 @@ ORACLES: Mapping[str, Oracle] = plugins.Registry(
     plugins.ORACLES, {oracle.name: oracle for oracle in (TFLM, LITERT, MIXED, TOSA)}
 )
 DEFAULT, SECOND = TFLM, LITERT
+
+
+def without_wheel() -> frozenset[str]:
+    """Return the oracles' packages that have none for this system; the other oracles decide."""
+    return frozenset() if tflm.has_wheel() else frozenset({tflm.PACKAGE})
 
 
 def title_of(name: str) -> str:

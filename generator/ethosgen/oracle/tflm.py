@@ -1,6 +1,9 @@
 """TensorFlow Lite Micro's reference kernels."""
 
+import platform
+import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +19,40 @@ from ethosgen.oracle.interpreters import (
     run_in_children,
 )
 from ethosgen.oracle.oddities import operator_by_chance
-from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.errors import InputError, ToolError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 
 NAME = "tflm"
+PACKAGE = "tflite-micro"
+_MODULE = "tflite_micro"
+
+
+def has_wheel() -> bool:
+    """Return whether there is a package for this system; pyproject.toml requires it only there."""
+    return sys.platform == "linux" and platform.machine() == "x86_64"
+
+
+def version() -> str:
+    """Return the installed version, "none" where there is no package; ToolError without one."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as version_of  # it imports email's packages
+
+    try:
+        return version_of(PACKAGE)
+    except PackageNotFoundError:
+        if not has_wheel():
+            return "none"
+        raise ToolError(
+            f"TensorFlow Lite Micro is the oracle, and its package {PACKAGE} is not installed; "
+            "install it as 'ethosgen doctor' says"
+        ) from None
+
+
+def _require() -> None:
+    """Raise UnsupportedError where there is no package, so that LiteRT answers alone."""
+    if find_spec(_MODULE) is None and not has_wheel():
+        raise UnsupportedError("TensorFlow Lite Micro has no package for this system")
 
 
 def golden_outputs(
@@ -35,6 +67,7 @@ def golden_outputs(
     interpreter, and UnsupportedError for one that TFLite Micro cannot run, on which it aborts, or
     that it computes with uninitialized values.
     """
+    _require()
     if by_chance := operator_by_chance(network):
         raise UnsupportedError(
             f"TFLite Micro computes {by_chance} with values that it never sets; its answer for "

@@ -37,6 +37,7 @@ from ethosgen.commands.run import run
 from ethosgen.commands.serve import serve
 from ethosgen.commands.serve_npu import serve_npu
 from ethosgen.commands.simulate import simulate
+from ethosgen.commands.stack import stack
 from ethosgen.commands.verify import verify
 from ethosgen.commands.watch import watch
 from ethosgen.commands.weights import weights
@@ -71,7 +72,7 @@ def cli(verbose: bool) -> None:
 
 cli.add_section("A folder of yours", init, check, watch, diff)
 cli.add_section(
-    "Firmware", verify, project, build, run, serve, flash, attach, "fvp", weights, identify
+    "Firmware", verify, project, build, run, serve, flash, attach, "fvp", weights, identify, stack
 )
 cli.add_section("Networks", simulate, accuracy, compare, "sweep", report, quantize, disasm, ops)
 cli.add_section("Several elements", pipeline, "place")

@@ -59,11 +59,11 @@ def test_the_page_has_every_layer_of_both(folder: Path, page: Path) -> None:
                             {f"{x['code']} {x['output']}" for x in after["layers"]})  # fmt: skip
     for answer in (before, after):
         for layer in answer["layers"]:
-            cycles = (layer["cycles"] or 0) + (layer["cpu"] or 0)
             row = next(
                 row for row in rows if f"{layer['code']} &#x27;{layer['output']}&#x27;" in row
             )
-            assert f'<td class="number">{cycles:,}</td>' in row
+            for cycles in (layer["cycles"], layer["cpu"]):
+                assert cycles is None or f'<td class="number">{cycles:,}</td>' in row
     assert "ethos-u55-128, shared_sram" in text and "none" in text
 
 

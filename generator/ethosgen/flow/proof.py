@@ -1,6 +1,7 @@
 """What a build proves of the firmware that it made: its need of stack, and its memory."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ethosgen.platforms import find_platform
@@ -9,6 +10,7 @@ from ethosgen.values.watch import Watch
 
 if TYPE_CHECKING:
     from ethosgen.project.info import ProjectInfo
+    from ethosgen.proof.stack import StackBound
     from ethosgen.toolchain import Built
 
 
@@ -28,6 +30,15 @@ def prove(info: "ProjectInfo", built: "Built", watch: Watch) -> "tuple[Built, bo
         shipped = application or proven
         is_new = write_stack_header(shipped.elf, shipped.stack)
         return proven, is_new and uses_bounds(info.directory)
+
+
+def bound_firmware(elf: Path) -> "tuple[StackBound, ...]":
+    """Return the need of stack of each network in any firmware; InputError if it names none."""
+    from ethosgen.proof.stack import bound_stack
+    from ethosgen.toolchain import find_identities
+
+    names = sorted({identity.name for identity in find_identities(elf)})
+    return tuple(bound_stack(elf, name, has_floats=True) for name in names)
 
 
 def _prove_image(info: "ProjectInfo", built: "Built") -> "Built":

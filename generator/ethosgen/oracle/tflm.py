@@ -30,7 +30,7 @@ _MODULE = "tflite_micro"
 
 def has_wheel() -> bool:
     """Return whether there is a package for this system; pyproject.toml requires it only there."""
-    return sys.platform == "linux" and platform.machine() == "x86_64"
+    return sys.platform.startswith("linux") and platform.machine() == "x86_64"
 
 
 def version() -> str:

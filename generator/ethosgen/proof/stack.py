@@ -37,6 +37,8 @@ class Need:
     path: tuple[str, ...]
     interrupt: int
     measured: int | None
+    lacks_interrupt: bool = False
+    """Whether the firmware has a handler of the NPU's interrupt that no known vector leads to."""
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,9 @@ def stack_need(elf: Path, network: str, has_floats: bool) -> Need:
     most, path = max((graph.whole(addr) for addr in found), key=lambda need: need[0])
     handlers = graph.handlers()
     interrupt = graph.interrupt(a for a in handlers if graph.calls(a, _HANDLER))
-    return Need(most + interrupt, path, interrupt, _measured(graph, most, set(found), handlers))
+    measured = _measured(graph, most, set(found), handlers)
+    lacks = _HANDLER in image.functions and not interrupt
+    return Need(most + interrupt, path, interrupt, measured, lacks)
 
 
 def _measured(graph: _Graph, most: int, found: set[int], handlers: list[int]) -> int | None:

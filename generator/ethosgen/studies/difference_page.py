@@ -16,6 +16,7 @@ GENERATOR = "ethosgen diff"
 _MARK = f'<meta name="generator" content="{GENERATOR}"'
 _LONG = 40
 """Rows from which on a table scrolls in a box of its own."""
+_THEN = ("Then", "Change")
 _KINDS = {"npu": "npu", "cpu": "cpu", "": "gone"}
 
 
@@ -78,30 +79,32 @@ def _network(difference: NetworkDifference, names: tuple[str, str]) -> Iterator[
 def _layers(difference: NetworkDifference) -> Iterator[str]:
     """Yield a table of all operators with both runs' places and cycles."""
     moved = counted(len(difference.moved), "operator")
-    most = max((count or 0 for layer in difference.layers for count in layer.cycles), default=0)
     yield "<section><h2>Layer by layer</h2>"
-    yield f"<p>{moved} moved. Cycles are those of the NPU and the CPU, each at its own clock.</p>"
+    yield f"<p>{moved} moved. Cycles of the NPU and of the CPU are each at its own clock.</p>"
     yield from _table(
         "Operators before and after",
-        ("Operator", "On", "Then on", "Cycles", "Then", "Change", "Before, and below after"),
-        [_layer_cells(layer, most) for layer in difference.layers],
-        (3, 4, 5),
+        (
+            "Operator",
+            "On",
+            "Then on",
+            "NPU cycles",
+            "Then",
+            "Change",
+            "CPU cycles",
+            "Then",
+            "Change",
+        ),
+        [_layer_cells(layer) for layer in difference.layers],
+        (3, 4, 5, 6, 7, 8),
     )
     yield "</section>"
 
 
-def _layer_cells(layer: LayerChange, most: int) -> tuple[str, ...]:
-    old, new = layer.cycles
-    change = FigureChange("", old, new).change
-    return (
-        escape(layer.operator),
-        _place(layer.places[0]),
-        _place(layer.places[1]),
-        _number(old),
-        _number(new),
-        _change(change),
-        _bars(old, new, most),
-    )
+def _layer_cells(layer: LayerChange) -> tuple[str, ...]:
+    cells = [escape(layer.operator), _place(layer.places[0]), _place(layer.places[1])]
+    for old, new in (layer.npu, layer.cpu):
+        cells += [_number(old), _number(new), _change(FigureChange("", old, new).change)]
+    return tuple(cells)
 
 
 def _figure_cells(figure: FigureChange) -> tuple[str, ...]:

@@ -27,18 +27,22 @@ FIGURES = (
 """Figures by their keys, and their titles with units."""
 
 
+Cycles = tuple[int | None, int | None]
+"""An operator's cycles on the NPU and on the CPU, each at its own clock; None where it has none."""
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """What one answer says of a network: its verdict, its figures, and where operators run.
 
-    `places` has the place of each operator by its code and output, `costs` its cycles (the NPU's
-    and the CPU's together) if a report says them. `subject` is what was tried where.
+    `places` has the place of each operator by its code and output, `costs` its cycles on the NPU
+    and on the CPU if a report says them. `subject` is what was tried where.
     """
 
     verdict: str
     figures: Mapping[str, float]
     places: Mapping[str, str] = field(default_factory=dict)
-    costs: Mapping[str, int] = field(default_factory=dict)
+    costs: Mapping[str, Cycles] = field(default_factory=dict)
     subject: str = ""
 
 
@@ -64,7 +68,8 @@ class LayerChange:
 
     operator: str
     places: tuple[str | None, str | None]
-    cycles: tuple[int | None, int | None]
+    npu: tuple[int | None, int | None]
+    cpu: tuple[int | None, int | None]
 
 
 @dataclass(frozen=True)
@@ -162,7 +167,7 @@ def _of_answer(answer: Mapping[str, Any]) -> tuple[str, Snapshot]:
     places = {f"{layer['code']} '{layer['output']}'": layer["on"] for layer in layers}
     name = answer["subject"]["name"] if is_page else answer["model"]
     spent = {
-        key: (layer["cycles"] or 0) + (layer["cpu"] or 0)
+        key: (layer["cycles"], layer["cpu"])
         for key, layer in zip(places, layers, strict=False)
         if is_page and len(places) == len(layers)
     }
@@ -203,11 +208,11 @@ def _compared(name: str, before: Snapshot, after: Snapshot) -> NetworkDifference
 def _layers(before: Snapshot, after: Snapshot) -> Iterator[LayerChange]:
     """Yield all operators, in the first side's order, then those that only the second has."""
     for operator in dict.fromkeys([*before.places, *after.places]):
-        yield LayerChange(
-            operator,
-            (before.places.get(operator), after.places.get(operator)),
-            (before.costs.get(operator), after.costs.get(operator)),
+        (npu, cpu), (npu_then, cpu_then) = (
+            side.costs.get(operator, (None, None)) for side in (before, after)
         )
+        places = (before.places.get(operator), after.places.get(operator))
+        yield LayerChange(operator, places, (npu, npu_then), (cpu, cpu_then))
 
 
 def _moves(before: Snapshot, after: Snapshot) -> Iterator[tuple[str, str, str]]:

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ethosgen.proof.stack import StackBound
-from ethosgen.values.errors import cannot_write
+from ethosgen.values.errors import InputError, cannot_write
 
 FOLDER = "ethosgen"
 """In the build's folder; the project's CMakeLists.txt has it as an include directory."""
 FILE = "ethosgen_stack.h"
+_GUARD = "ETHOSGEN_STACK_H"
+_OURS = " * Written by ethosgen; do not edit. */"
 _MACRO = b"_STACK_BYTES"
 _SOURCES = ("app", "application", "board", "src")
 """The folders of a project that are not generated again."""
@@ -32,6 +34,19 @@ def write_stack_header(elf: Path, bounds: Sequence[StackBound]) -> bool:
     return True
 
 
+def save_stack_header(path: Path, elf: Path, bounds: Sequence[StackBound]) -> None:
+    """Write the header of a firmware where the user wants it.
+
+    InputError for a file of other contents, or if it cannot be written.
+    """
+    try:
+        if path.exists() and _OURS not in path.read_text(encoding="utf-8", errors="replace"):
+            raise InputError(f"'{path}' exists and is no header of ours; name another file")
+        path.write_text(_text(elf.name, bounds), encoding="utf-8")
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
 def uses_bounds(project: Path) -> bool:
     """Return whether a source file of the user's names a bound."""
     sources = (path for folder in _SOURCES for path in (project / folder).rglob("*.[ch]*"))
@@ -43,9 +58,9 @@ def _text(name: str, bounds: Sequence[StackBound]) -> str:
         f"/* The most stack that each network's functions need in {name}, in bytes: their own,",
         " * all that they call, and the NPU's interrupt. Your interrupts come on top.",
         " *",
-        " * Written by ethosgen build; do not edit. */",
-        "#ifndef ETHOSGEN_STACK_H",
-        "#define ETHOSGEN_STACK_H",
+        _OURS,
+        f"#ifndef {_GUARD}",
+        f"#define {_GUARD}",
         "",
     ]
     for bound in bounds:
@@ -54,4 +69,4 @@ def _text(name: str, bounds: Sequence[StackBound]) -> str:
         else:
             lines.append(f"/* {', '.join(bound.need.path)} */")
             lines.append(f"#define {bound.network.upper()}_STACK_BYTES {bound.need.bytes}u")
-    return "\n".join([*lines, "", "#endif /* ETHOSGEN_STACK_H */", ""])
+    return "\n".join([*lines, "", f"#endif /* {_GUARD} */", ""])

@@ -2,10 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ethosgen.values.configurations import ComparisonReport, Result
 from ethosgen.values.labelled import LabelledResult
+
+if TYPE_CHECKING:
+    from ethosgen.api.pictures import ComparedConfigurations
+    from ethosgen.plots.canvas import Picture
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,19 @@ class SweepReport:
     def to_dataframe(self) -> Any:
         """Return the results as a pandas DataFrame, a row each; ToolError without pandas."""
         return self.comparison.to_dataframe()
+
+    def plot(self) -> "Picture":
+        """Plot SRAM against time, a panel for each network and board; needs Matplotlib."""
+        return self._pictured().plot()
+
+    def _repr_html_(self) -> str:
+        """Return the plot for a notebook; nothing without Matplotlib, or without a figure."""
+        return self._pictured()._repr_html_()
+
+    def _pictured(self) -> "ComparedConfigurations":
+        from ethosgen.api.pictures import ComparedConfigurations, plotted
+
+        return plotted(ComparedConfigurations, self.comparison)
 
     def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types."""

@@ -12,6 +12,7 @@ import ethosgen
 from ethosgen.api.pictures import ReportedNetwork
 from ethosgen.api.progress import watch_of
 from ethosgen.values.errors import InputError
+from ethosgen_sweep.report import SweepCounts, SweepReport
 from tests.support.needs import needs_extra
 from tests.support.small_models import image_net
 
@@ -86,6 +87,9 @@ def test_a_comparison_plots_itself(tmp_path: Path) -> None:
     assert [result.setting.npu for result in compared.results] == ["ethos-u55-128"]
     assert compared.plot().figure.axes[0].get_title() == "net on corstone300"
     assert "<img" in compared._repr_html_()
+    swept = SweepReport(compared, SweepCounts(1, 1))
+    assert swept.plot().figure.axes[0].get_title() == "net on corstone300"
+    assert swept._repr_html_() == compared._repr_html_()
     with pytest.raises(ethosgen.EthosgenError, match="pass `npu` for one value"):
         ethosgen.compare(path, npu="none", npus=["all"], samples=0)
     assert replace(compared, results=())._repr_html_() == "", "nothing to plot"

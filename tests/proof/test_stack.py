@@ -69,7 +69,7 @@ def link(source: str, place: Path, *options: str, core: str = "cortex-m4") -> Pa
 
 
 def need(elf: Path) -> Need:
-    return stack_need(elf, "net", has_floats=False)
+    return stack_need(elf, "net", has_floats=False, inherits=False)
 
 
 CHAIN = """
@@ -190,7 +190,9 @@ def test_kernels_that_clang_compiled_have_a_bound(board: str, tmp_path: Path) ->
     )
     file = str(place / "cmake" / "clang.cmake")
     options = {"CMAKE_TOOLCHAIN_FILE": file, "CMAKE_C_COMPILER": "clang-19"}
-    bound = bound_stack(build(place, "qemu", options).elf, "kws_int8", has_floats=True)
+    bound = bound_stack(
+        build(place, "qemu", options).elf, "kws_int8", has_floats=True, inherits=False
+    )
     assert bound.need is not None, bound.why
     assert len(bound.need.path) > 2
 
@@ -198,7 +200,7 @@ def test_kernels_that_clang_compiled_have_a_bound(board: str, tmp_path: Path) ->
 @needs_arm_gcc
 def test_a_network_that_is_not_there_has_no_bound(tmp_path: Path) -> None:
     elf = link("int net_run(void) { return 1; }", tmp_path)
-    bound = bound_stack(elf, "other", has_floats=False)
+    bound = bound_stack(elf, "other", has_floats=False, inherits=False)
     assert bound.need is None and not bound.is_fault
     assert bound.why == "the firmware has no function other_run()"
 
@@ -273,6 +275,17 @@ def test_a_run_with_an_npu_has_its_interrupt_in_the_bound(
     project_of("corstone300", tmp_path / "p")
     bound, used = measured(tmp_path / "p", monkeypatch)
     assert 32 < bound.interrupt < 104 < used <= bound.bytes <= used + TOLERANCE
+
+
+@needs_qemu
+def test_a_secure_side_may_leave_floating_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It clears these registers at each call, so the interrupt of a Non-secure run pushes them."""
+    asked = recipe(NETWORK, board="corstone300", check=False, security="non-secure")
+    flow.create_project(asked, directory=tmp_path / "p", watch=Watch())
+    bound, used = measured(tmp_path / "p", monkeypatch)
+    assert 104 < bound.interrupt < used <= bound.bytes <= used + TOLERANCE
 
 
 @needs_arm_gcc

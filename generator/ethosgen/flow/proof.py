@@ -38,7 +38,7 @@ def bound_firmware(elf: Path) -> "tuple[StackBound, ...]":
     from ethosgen.toolchain import find_identities
 
     names = sorted({identity.name for identity in find_identities(elf)})
-    return tuple(bound_stack(elf, name, has_floats=True) for name in names)
+    return tuple(bound_stack(elf, name, has_floats=True, inherits=True) for name in names)
 
 
 def _prove_image(info: "ProjectInfo", built: "Built") -> "Built":
@@ -46,8 +46,11 @@ def _prove_image(info: "ProjectInfo", built: "Built") -> "Built":
     from ethosgen.proof.memory import memory_fault
     from ethosgen.proof.stack import bound_stack
 
-    cpu = info.board.cpu
-    bounds = tuple(bound_stack(built.elf, name, cpu.has_fpu or cpu.has_mve) for name in info.names)
+    has_floats = info.board.cpu.has_fpu or info.board.cpu.has_mve
+    bounds = tuple(
+        bound_stack(built.elf, name, has_floats, inherits=info.board.is_non_secure)
+        for name in info.names
+    )
     for bound in bounds:
         if bound.is_fault:
             raise BuildError(

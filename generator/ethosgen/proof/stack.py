@@ -159,22 +159,23 @@ class _Graph:
         return any(t is not None and self.calls(t, name, seen) for t in targets)
 
 
-def bound_stack(elf: Path, network: str, has_floats: bool) -> StackBound:
+def bound_stack(elf: Path, network: str, has_floats: bool, *, inherits: bool) -> StackBound:
     """Return a network's need of stack in a firmware, or the reason why it has no bound."""
     try:
-        return StackBound(network, stack_need(elf, network, has_floats))
+        return StackBound(network, stack_need(elf, network, has_floats, inherits=inherits))
     except UnboundedError as error:
         return StackBound(network, why=str(error), is_fault=error.is_fault)
 
 
-def stack_need(elf: Path, network: str, has_floats: bool) -> Need:
+def stack_need(elf: Path, network: str, has_floats: bool, *, inherits: bool) -> Need:
     """Return the most stack of a network's functions in a firmware; UnboundedError if unknown.
 
     An exception pushes the registers of floating point (`has_floats`: the processor has some) only
-    if an instruction of the firmware uses them.
+    if an instruction of the firmware uses them, or other code has used them before: the firmware
+    `inherits` what the Secure side or a boot loader did.
     """
     image = read_image(elf)
-    graph = _Graph(image, has_floats and image.has_floats)
+    graph = _Graph(image, has_floats and (inherits or image.has_floats))
     names = [name.format(name=network) for name in _RUN]
     found = [image.functions[name] for name in names if name in image.functions]
     if f"{network}_run" not in image.functions:

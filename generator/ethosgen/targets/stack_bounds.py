@@ -37,9 +37,10 @@ class StackBounds:
             )
 
     def _find(self, name: str) -> int | None:
-        cpu = self._info.board.cpu
+        board = self._info.board
+        has_floats = board.cpu.has_fpu or board.cpu.has_mve
         try:
-            return stack_need(self._elf, name, cpu.has_fpu or cpu.has_mve).measured
+            return stack_need(self._elf, name, has_floats, inherits=board.is_non_secure).measured
         except UnboundedError as error:
             _LOG.info("the stack of %s has no bound: %s", name, error)
             return None

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ethosgen.values.network import Network
+from ethosgen.values.editing import with_graphs
+from ethosgen.values.network import Graph, Network
 from ethosgen.values.optimization import Change
 
 
@@ -26,3 +27,22 @@ class Rewrite:
     name: str
     condition: str
     apply: Callable[[Network], Rewritten | None]
+
+
+Step = Callable[[Graph], tuple[Graph, int]]
+"""Returns a graph with some places changed, and their number; 0 if there are none."""
+
+
+def in_each_graph(
+    network: Network, step: Step, rewrite: str, kind: str, did: str
+) -> Rewritten | None:
+    """Apply a step to each graph until nothing changes; the other words are those of Change."""
+    graphs, count = {}, 0
+    for number, original in enumerate(network.graphs):
+        graph, changed = step(original)
+        while changed:
+            graphs[number], count = graph, count + changed
+            graph, changed = step(graph)
+    if not count:
+        return None
+    return Rewritten(with_graphs(network, graphs), (Change(rewrite, kind, did, count),))

@@ -11,7 +11,7 @@ from ethosgen.optimizer.intervals.bounds import Bounds
 from ethosgen.optimizer.intervals.elementwise import ELEMENTWISE, are_alike
 from ethosgen.optimizer.intervals.pointwise import images
 from ethosgen.optimizer.intervals.site import BoundedSite
-from ethosgen.optimizer.rewrites import Rewrite, Rewritten
+from ethosgen.optimizer.rewrites import Rewrite, Rewritten, in_each_graph
 from ethosgen.values.editing import compacted, with_graphs
 from ethosgen.values.network import ABSENT, Graph, Network, Operator
 from ethosgen.values.optimization import Change
@@ -122,21 +122,17 @@ def moved_reads(graph: Graph, operator: Operator, kept: int, gone: int) -> Graph
 
 def remove_unread(network: Network) -> Rewritten | None:
     """Remove operators whose outputs nobody reads."""
-    graphs, count = {}, 0
-    for number, graph in enumerate(network.graphs):
-        read, left = set(graph.outputs), list[Operator]()
-        for operator in reversed(graph.operators):
-            if is_pure(operator, graph) and not read & {*operator.outputs}:
-                continue
-            left.insert(0, operator)
-            read |= {*operator.inputs}
-        if len(left) < len(graph.operators):
-            graphs[number] = compacted(graph, graph.tensors, left)
-            count += len(graph.operators) - len(left)
-    if not count:
-        return None
-    change = Change(UNREAD, "unread operator", "removed", count)
-    return Rewritten(with_graphs(network, graphs), (change,))
+    return in_each_graph(network, _without_unread, UNREAD, "unread operator", "removed")
+
+
+def _without_unread(graph: Graph) -> tuple[Graph, int]:
+    read, left = set(graph.outputs), list[Operator]()
+    for operator in reversed(graph.operators):
+        if is_pure(operator, graph) and not read & {*operator.outputs}:
+            continue
+        left.insert(0, operator)
+        read |= {*operator.inputs}
+    return compacted(graph, graph.tensors, left), len(graph.operators) - len(left)
 
 
 def is_pure(operator: Operator, graph: Graph) -> bool:

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ethosgen.optimizer.rewrites import Rewrite, Rewritten
-from ethosgen.values.editing import GraphEdit, with_graphs
+from ethosgen.optimizer.rewrites import Rewrite, Rewritten, in_each_graph
+from ethosgen.values.editing import GraphEdit
 from ethosgen.values.network import Graph, Network, Operator
-from ethosgen.values.optimization import Change
 
 NAME = "fused-activations"
 OPTION = "fused_activation_function"
@@ -21,21 +20,17 @@ _QUANTIZED = frozenset({"int8", "uint8", "int16"})
 
 def fuse(network: Network) -> Rewritten | None:
     """Give operators the activation that alone reads their output."""
-    graphs, count = {}, 0
-    for number, graph in enumerate(network.graphs):
-        pairs = list(_pairs(graph))
-        if pairs:
-            edit = GraphEdit(graph)
-            for maker, activation in pairs:
-                options = {**maker.options, OPTION: activation.code}
-                fused = replace(maker, outputs=activation.outputs, options=options)
-                edit.operators[maker.index] = fused
-                del edit.operators[activation.index]
-            graphs[number] = edit.done()
-            count += len(pairs)
-    if not count:
-        return None
-    return Rewritten(with_graphs(network, graphs), (Change(NAME, "activation", "fused", count),))
+    return in_each_graph(network, _fused, NAME, "activation", "fused")
+
+
+def _fused(graph: Graph) -> tuple[Graph, int]:
+    pairs, edit = list(_pairs(graph)), GraphEdit(graph)
+    for maker, activation in pairs:
+        options = {**maker.options, OPTION: activation.code}
+        fused = replace(maker, outputs=activation.outputs, options=options)
+        edit.operators[maker.index] = fused
+        del edit.operators[activation.index]
+    return edit.done(), len(pairs)
 
 
 def _pairs(graph: Graph) -> Iterator[tuple[Operator, Operator]]:

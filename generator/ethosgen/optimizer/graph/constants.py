@@ -14,10 +14,9 @@ from ethosgen.optimizer.intervals.bounds import Bounds
 from ethosgen.optimizer.intervals.elementwise import ELEMENTWISE, are_alike
 from ethosgen.optimizer.intervals.pointwise import images
 from ethosgen.optimizer.intervals.site import BoundedSite
-from ethosgen.optimizer.rewrites import Rewrite, Rewritten
-from ethosgen.values.editing import GraphEdit, with_graphs
+from ethosgen.optimizer.rewrites import Rewrite, Rewritten, in_each_graph
+from ethosgen.values.editing import GraphEdit
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
-from ethosgen.values.optimization import Change
 
 NAME = "constant-folding"
 Array = np.ndarray[Any, Any]
@@ -28,16 +27,7 @@ _SMALL = 64
 
 def fold(network: Network) -> Rewritten | None:
     """Let constants take the place of operators that compute the same for every input."""
-    graphs, count = {}, 0
-    for number, original in enumerate(network.graphs):
-        graph, folded = _folded(original)
-        while folded:
-            graphs[number], count = graph, count + folded
-            graph, folded = _folded(graph)
-    if not count:
-        return None
-    change = Change(NAME, "operator of constants", "folded", count)
-    return Rewritten(with_graphs(network, graphs), (change,))
+    return in_each_graph(network, _folded, NAME, "operator of constants", "folded")
 
 
 def _folded(graph: Graph) -> tuple[Graph, int]:

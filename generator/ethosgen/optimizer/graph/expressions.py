@@ -3,26 +3,20 @@
 from collections.abc import Hashable
 
 from ethosgen.optimizer.dead.operators import is_pure, moved_reads
-from ethosgen.optimizer.rewrites import Rewrite, Rewritten
-from ethosgen.values.editing import with_graphs
+from ethosgen.optimizer.rewrites import Rewrite, Rewritten, in_each_graph
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
-from ethosgen.values.optimization import Change
 
 NAME = "common-subexpressions"
 
 
 def share(network: Network) -> Rewritten | None:
     """Let readers of an operator that computes what an earlier one does read the earlier one's."""
-    graphs, count = {}, 0
-    for number, original in enumerate(network.graphs):
-        graph = original
-        while (twins := _first_twins(graph)) is not None:
-            graphs[number] = graph = moved_reads(graph, *twins)
-            count += 1
-    if not count:
-        return None
-    change = Change(NAME, "repeated operator", "shared", count)
-    return Rewritten(with_graphs(network, graphs), (change,))
+    return in_each_graph(network, _share_first, NAME, "repeated operator", "shared")
+
+
+def _share_first(graph: Graph) -> tuple[Graph, int]:
+    twins = _first_twins(graph)
+    return (graph, 0) if twins is None else (moved_reads(graph, *twins), 1)
 
 
 def _first_twins(graph: Graph) -> tuple[Operator, int, int] | None:

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ethosgen.optimizer.rewrites import Rewrite, Rewritten
-from ethosgen.values.editing import GraphEdit, with_graphs
+from ethosgen.optimizer.rewrites import Rewrite, Rewritten, in_each_graph
+from ethosgen.values.editing import GraphEdit
 from ethosgen.values.network import Graph, Network, Operator, Tensor
-from ethosgen.values.optimization import Change
 
 NAME = "merged-moves"
 SHAPES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS"})
@@ -19,15 +18,12 @@ Pair = tuple[Operator, Operator]
 
 def merge(network: Network) -> Rewritten | None:
     """Let a move read the input of the move before it."""
-    graphs, count = {}, 0
-    for number, original in enumerate(network.graphs):
-        graph = original
-        while (pair := _first_pair(graph)) is not None:
-            graphs[number] = graph = _merged(graph, *pair)
-            count += 1
-    if not count:
-        return None
-    return Rewritten(with_graphs(network, graphs), (Change(NAME, "move", "merged", count),))
+    return in_each_graph(network, _merge_first, NAME, "move", "merged")
+
+
+def _merge_first(graph: Graph) -> tuple[Graph, int]:
+    pair = _first_pair(graph)
+    return (graph, 0) if pair is None else (_merged(graph, *pair), 1)
 
 
 def _first_pair(graph: Graph) -> Pair | None:

@@ -6,10 +6,9 @@ from ethosgen.optimizer.intervals.analysis import bounds_of
 from ethosgen.optimizer.intervals.bounds import Bounds, Ints
 from ethosgen.optimizer.intervals.pointwise import images
 from ethosgen.optimizer.intervals.site import BoundedSite
-from ethosgen.optimizer.rewrites import Rewrite, Rewritten
-from ethosgen.values.editing import GraphEdit, with_graphs
+from ethosgen.optimizer.rewrites import Rewrite, Rewritten, in_each_graph
+from ethosgen.values.editing import GraphEdit
 from ethosgen.values.network import Graph, Network, Operator
-from ethosgen.values.optimization import Change
 
 NAME = "merged-requantizations"
 _BYTES = ("int8", "uint8")
@@ -17,19 +16,11 @@ _BYTES = ("int8", "uint8")
 
 def merge(network: Network) -> Rewritten | None:
     """Let a QUANTIZE read what the QUANTIZE before it reads."""
-    graphs, count = {}, 0
-    for number, original in enumerate(network.graphs):
-        graph = original
-        while (merged := _first_merged(graph)) is not None:
-            graphs[number] = graph = merged
-            count += 1
-    if not count:
-        return None
-    return Rewritten(with_graphs(network, graphs), (Change(NAME, "QUANTIZE", "merged", count),))
+    return in_each_graph(network, _merge_first, NAME, "QUANTIZE", "merged")
 
 
-def _first_merged(graph: Graph) -> Graph | None:
-    """Return the graph in which the first pair is merged, None without a pair."""
+def _merge_first(graph: Graph) -> tuple[Graph, int]:
+    """Merge the first pair."""
     makers = {op.outputs[0]: op for op in graph.operators if op.code == "QUANTIZE"}
     pairs = [
         (makers[op.inputs[0]], op)
@@ -53,8 +44,8 @@ def _first_merged(graph: Graph) -> Graph | None:
         twice = _image(graph, behind, _image(graph, before, values))
         once = _image(graph, direct, values)
         if twice is not None and once is not None and (twice == once).all():
-            return edit.done()
-    return None
+            return edit.done(), 1
+    return graph, 0
 
 
 def _image(graph: Graph, operator: Operator, values: Ints | None) -> Ints | None:

@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ethosgen.optimizer.rewrites import Rewrite, Rewritten
-from ethosgen.values.editing import GraphEdit, with_graphs
+from ethosgen.optimizer.rewrites import Rewrite, Rewritten, in_each_graph
+from ethosgen.values.editing import GraphEdit
 from ethosgen.values.network import ABSENT, Graph, Network, Operator, Tensor
-from ethosgen.values.optimization import Change
 
 NAME = "moved-transposes"
 
@@ -24,16 +23,12 @@ _ELEMENTWISE = frozenset(
 
 def move(network: Network) -> Rewritten | None:
     """Let elementwise operators read what a TRANSPOSE reads, and transpose their output."""
-    graphs, count = {}, 0
-    for number, original in enumerate(network.graphs):
-        graph = original
-        while (found := next(_found(graph), None)) is not None:
-            graphs[number] = graph = _moved(graph, *found)
-            count += 1
-    if not count:
-        return None
-    change = Change(NAME, "TRANSPOSE", "moved", count)
-    return Rewritten(with_graphs(network, graphs), (change,))
+    return in_each_graph(network, _move_first, NAME, "TRANSPOSE", "moved")
+
+
+def _move_first(graph: Graph) -> tuple[Graph, int]:
+    found = next(_found(graph), None)
+    return (graph, 0) if found is None else (_moved(graph, *found), 1)
 
 
 def _found(graph: Graph) -> Iterator[tuple[Operator, list[int]]]:

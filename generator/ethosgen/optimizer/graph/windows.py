@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ethosgen.optimizer.intervals.windows import WindowAxis, window_of
-from ethosgen.optimizer.rewrites import Rewrite, Rewritten
-from ethosgen.values.editing import GraphEdit, with_graphs
+from ethosgen.optimizer.rewrites import Rewrite, Rewritten, in_each_graph
+from ethosgen.values.editing import GraphEdit
 from ethosgen.values.network import Graph, Network, Operator
-from ethosgen.values.optimization import Change
 
 NAME = "padded-windows"
 _LAYERS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D"})
@@ -17,23 +16,16 @@ _QUANTIZED = frozenset({"int8", "uint8", "int16"})
 
 def move_in(network: Network) -> Rewritten | None:
     """Let layers without padding pad as the PAD before them does."""
-    graphs, count = {}, 0
-    for number, graph in enumerate(network.graphs):
-        pairs = list(_pairs(graph))
-        if pairs:
-            edit = GraphEdit(graph)
-            for pad, layer in pairs:
-                edit.set_input(layer.index, 0, pad.inputs[0])
-                edited = edit.operators[layer.index]
-                options = {**edited.options, "padding": "SAME"}
-                edit.operators[layer.index] = replace(edited, options=options)
-            graphs[number] = edit.done()
-            count += len(pairs)
-    if not count:
-        return None
-    return Rewritten(
-        with_graphs(network, graphs), (Change(NAME, "PAD", "moved into windows", count),)
-    )
+    return in_each_graph(network, _moved_in, NAME, "PAD", "moved into windows")
+
+
+def _moved_in(graph: Graph) -> tuple[Graph, int]:
+    pairs, edit = list(_pairs(graph)), GraphEdit(graph)
+    for pad, layer in pairs:
+        edit.set_input(layer.index, 0, pad.inputs[0])
+        edited = edit.operators[layer.index]
+        edit.operators[layer.index] = replace(edited, options={**edited.options, "padding": "SAME"})
+    return edit.done(), len(pairs)
 
 
 def _pairs(graph: Graph) -> Iterator[tuple[Operator, Operator]]:

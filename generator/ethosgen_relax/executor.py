@@ -60,7 +60,7 @@ class Executor(Protocol):
 
 
 def executor_of(codegen: str, name: str, steps: float) -> Executor:
-    """Return what a partition names; InputError for an unknown name."""
+    """Return the executor that a partition names; InputError for an unknown name."""
     if codegen == ETHOSU:
         return EthosuExecutor(find_accelerator(name))
     return WrappedExecutor(name, steps)

@@ -48,6 +48,8 @@ WHOLE = "ethosgen_whole"
 CHECKED = "ethosu_checked"
 """The attribute of a partition whose results were compared with the oracle's."""
 
+Executors = Mapping[str, Executor]
+"""Executors by codegen, in the order in which they are asked."""
 Reasons = dict[str, dict[str, str]]
 """Why executors do not run composites: by the composite's name in the module, and the codegen."""
 
@@ -72,7 +74,7 @@ def partition_for_ethosu(
     InputError for an unknown NPU or a module without main, UnsupportedError for control flow,
     impure calls and open shapes, ToolError without Vela.
     """
-    return _partitioned(module, [ethosu_executor(npu)], params, patterns, check)
+    return _partitioned(module, {ETHOSU: ethosu_executor(npu)}, params, patterns, check)
 
 
 def partition_for_accelerators(
@@ -95,9 +97,9 @@ def partition_for_accelerators(
 
     InputError for an unknown name, an empty list or two accelerators of one name.
     """
-    executors = [find_executor(str(name), allow_difference) for name in accelerators]
-    names = [executor.codegen for executor in executors]
-    if not names or len({*names}) < len(names):
+    found = [find_executor(str(name), allow_difference) for name in accelerators]
+    executors = {executor.codegen: executor for executor in found}
+    if not found or len(executors) < len(found):
         raise InputError(
             "pass at least one accelerator, and each once (one NPU at most), "
             f"not {', '.join(map(str, accelerators)) or 'none'}"
@@ -120,7 +122,7 @@ def partition_for_arm_compute_lib(module: tvm.IRModule, **options: Any) -> tvm.I
 
 def _partitioned(
     module: tvm.IRModule,
-    executors: Sequence[Executor],
+    executors: Executors,
     params: Mapping[str, Any] | None,
     patterns: Sequence[Composite],
     check: bool,
@@ -133,9 +135,9 @@ def _partitioned(
         merged = relax.transform.MergeCompositeFunctions()(divided)
         left: Reasons = {}
         for variable, function in _partitions(merged, executors):
-            executor = next(e for e in executors if e.codegen == _attribute(function, CODEGEN))
-            why = _left_over(function, variable.name_hint, executor, check)
-            left |= {place: {executor.codegen: reason} for place, reason in why.items()}
+            codegen = _attribute(function, CODEGEN)
+            why = _left_over(function, variable.name_hint, executors[codegen], check)
+            left |= {place: {codegen: reason} for place, reason in why.items()}
         if not left:
             finished = _restored(_finished(merged, executors, check), module)
             return finished.with_attr(WHOLE, module)
@@ -161,7 +163,7 @@ def executors_of(module: tvm.IRModule) -> tuple[str, list[str]] | None:
 
 
 def executor_of_partition(function: Any) -> Executor:
-    """Return what runs a partition."""
+    """Return a partition's executor."""
     name = _attribute(function, NPU) or _attribute(function, ACCELERATOR)
     steps = float(_attribute(function, STEPS) or 0)
     return executor_of(_attribute(function, CODEGEN), name, steps)
@@ -198,16 +200,15 @@ def _composites(module: tvm.IRModule) -> list[tuple[Any, Any]]:
     return [pair for pair in pairs if _attribute(pair[1], COMPOSITE).startswith("ethosu.")]
 
 
-def _partitions(module: tvm.IRModule, executors: Sequence[Executor]) -> list[tuple[Any, Any]]:
-    own = {executor.codegen for executor in executors}
-    return [pair for pair in module.functions_items() if _attribute(pair[1], CODEGEN) in own]
+def _partitions(module: tvm.IRModule, executors: Executors) -> list[tuple[Any, Any]]:
+    return [pair for pair in module.functions_items() if _attribute(pair[1], CODEGEN) in executors]
 
 
 def _attribute(function: Any, name: str) -> str:
     return str((function.attrs or {}).get(name, ""))
 
 
-def _refused(module: tvm.IRModule, executors: Sequence[Executor]) -> Reasons:
+def _refused(module: tvm.IRModule, executors: Executors) -> Reasons:
     """Ask each executor about each composite."""
     reasons: Reasons = {}
     networks: dict[str, Network] = {}
@@ -216,16 +217,16 @@ def _refused(module: tvm.IRModule, executors: Sequence[Executor]) -> Reasons:
         try:
             networks[place] = read_island(function, place).network
         except UnsupportedError as error:
-            reasons[place] = {executor.codegen: str(error) for executor in executors}
-    for executor in executors:
+            reasons[place] = dict.fromkeys(executors, str(error))
+    for codegen, executor in executors.items():
         answers = refusals(list(networks.values()), executor)
         for place, reason in zip(networks, answers, strict=True):
             if reason:
-                reasons.setdefault(place, {})[executor.codegen] = reason
+                reasons.setdefault(place, {})[codegen] = reason
     return reasons
 
 
-def _divided(module: tvm.IRModule, reasons: Reasons, executors: Sequence[Executor]) -> tvm.IRModule:
+def _divided(module: tvm.IRModule, reasons: Reasons, executors: Executors) -> tvm.IRModule:
     """Return the module whose composites are an executor's, or functions for the host."""
     module = module.clone()
     for variable, function in _composites(module):
@@ -233,11 +234,11 @@ def _divided(module: tvm.IRModule, reasons: Reasons, executors: Sequence[Executo
         named = function.with_attr(RESULT, _result(function))
         main = _attribute(function, COMPOSITE).partition(".")[2]
         why = reasons.get(place, {})
-        taker = next((e.codegen for e in executors if e.codegen not in why), "")
+        taker = next((codegen for codegen in executors if codegen not in why), "")
         if taker:
             divided = named.with_attr({PLACE: place, COMPOSITE: f"{taker}.{main}"})
         else:
-            left = {LEFT: f"{executors[0].codegen}.{main}", REASON: _joined(why)}
+            left = {LEFT: f"{next(iter(executors))}.{main}", REASON: _joined(why)}
             divided = named.with_attr(left).without_attr(COMPOSITE)
         module.update_func(variable, divided)
     return module
@@ -289,18 +290,17 @@ def _on_cpu(island: Island, plan: Plan, moves: frozenset[str]) -> dict[str, str]
     return reasons
 
 
-def _finished(module: tvm.IRModule, executors: Sequence[Executor], check: bool) -> tvm.IRModule:
+def _finished(module: tvm.IRModule, executors: Executors, check: bool) -> tvm.IRModule:
     """Return the module with short names of its partitions: ethosu_0 and so on, in order."""
     calls = [b.value for b in bindings_of(module["main"]) if isinstance(b.value, relax.Call)]
     partitions = dict(_partitions(module, executors))
     order = [call.op for call in calls if call.op in partitions]
     taken = {variable.name_hint for variable, _ in module.functions_items()}
-    free = {executor.codegen: _free_names(executor.codegen, taken) for executor in executors}
-    owners = {executor.codegen: executor for executor in executors}
+    free = {codegen: _free_names(codegen, taken) for codegen in executors}
     names = {old: _renamed(old, next(free[_attribute(partitions[old], CODEGEN)])) for old in order}
     finished = module.clone()
     for old, new in names.items():
-        owner = owners[_attribute(partitions[old], CODEGEN)]
+        owner = executors[_attribute(partitions[old], CODEGEN)]
         key = NPU if owner.codegen == ETHOSU else ACCELERATOR
         attributes = {SYMBOL: new.name_hint, key: owner.name, CHECKED: check}
         if owner.steps:

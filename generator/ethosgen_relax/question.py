@@ -64,8 +64,10 @@ def _refusal(
         for i in operators
         if i in offers and offers[i].refusal
     }
-    if not any(i in offers for i in operators):
+    if not operators:
         return "it computes nothing, it only moves data"
+    if not any(i in offers for i in operators):
+        return "nothing is left of it to run there"
     return "; ".join(sorted(refused))
 
 

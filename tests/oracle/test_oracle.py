@@ -13,7 +13,7 @@ from ethosgen import flow
 from ethosgen.cli import cli
 from ethosgen.commands.junit import JUnitFile
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.oracle import LITERT, ORACLES, TFLM, Oracle, answers, pieces, tflm
+from ethosgen.oracle import LITERT, MIXED, ORACLES, TFLM, Oracle, answers, pieces, tflm
 from ethosgen.oracle.excerpt import single_operator
 from ethosgen.oracle.litert import for_litert
 from ethosgen.oracle.oddities import oddities
@@ -219,8 +219,11 @@ def test_a_missing_oracle_is_named_where_it_has_a_wheel(
 ) -> None:
     monkeypatch.setattr(tflm, "PACKAGE", "ethosgen-no-such-package")
     monkeypatch.setattr("platform.machine", lambda: machine)
+    absent = replace(TFLM, packages=(tflm.PACKAGE,))
     if machine == "aarch64":
-        assert TFLM.version == "none"
+        assert absent.version == "none"
+        both = replace(MIXED, packages=(tflm.PACKAGE, *LITERT.packages))
+        assert both.version == f"none and {LITERT.version}"
         return
     with pytest.raises(ToolError, match=r"its package ethosgen-no-such-package is not installed"):
-        _ = TFLM.version
+        _ = absent.version

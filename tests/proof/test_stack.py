@@ -12,7 +12,7 @@ from ethosgen.project import open_project
 from ethosgen.project.info import ProjectInfo
 from ethosgen.proof.frames import FrameWalk
 from ethosgen.proof.image import read_image
-from ethosgen.proof.stack import Need, bound_stack, stack_need
+from ethosgen.proof.stack import FloatFrames, Need, bound_stack, stack_need
 from ethosgen.proof.unbounded import UnboundedError
 from ethosgen.targets.session import RunReply, Session
 from ethosgen.targets.stack_bounds import StackBounds
@@ -69,7 +69,7 @@ def link(source: str, place: Path, *options: str, core: str = "cortex-m4") -> Pa
 
 
 def need(elf: Path) -> Need:
-    return stack_need(elf, "net", has_floats=False, inherits=False)
+    return stack_need(elf, "net", FloatFrames.NEVER)
 
 
 CHAIN = """
@@ -190,9 +190,7 @@ def test_kernels_that_clang_compiled_have_a_bound(board: str, tmp_path: Path) ->
     )
     file = str(place / "cmake" / "clang.cmake")
     options = {"CMAKE_TOOLCHAIN_FILE": file, "CMAKE_C_COMPILER": "clang-19"}
-    bound = bound_stack(
-        build(place, "qemu", options).elf, "kws_int8", has_floats=True, inherits=False
-    )
+    bound = bound_stack(build(place, "qemu", options).elf, "kws_int8", FloatFrames.IF_USED)
     assert bound.need is not None, bound.why
     assert len(bound.need.path) > 2
 
@@ -200,7 +198,7 @@ def test_kernels_that_clang_compiled_have_a_bound(board: str, tmp_path: Path) ->
 @needs_arm_gcc
 def test_a_network_that_is_not_there_has_no_bound(tmp_path: Path) -> None:
     elf = link("int net_run(void) { return 1; }", tmp_path)
-    bound = bound_stack(elf, "other", has_floats=False, inherits=False)
+    bound = bound_stack(elf, "other", FloatFrames.NEVER)
     assert bound.need is None and not bound.is_fault
     assert bound.why == "the firmware has no function other_run()"
 

@@ -51,7 +51,7 @@ def _values(module: tvm.IRModule) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def by_npu() -> list[Any]:
-    """Return what the NPU computes, which equals TensorFlow Lite Micro's integers."""
+    """Return the NPU's outputs, which equal TensorFlow Lite Micro's integers."""
     return _values(simulate_ethosu(partition_for_ethosu(whole_module(), NPU)))
 
 

@@ -33,7 +33,7 @@ def pt2_files(factory: pytest.TempPathFactory, kind: str, *names: str) -> list[P
 
 
 def pt2_outputs(path: Path, samples: np.ndarray) -> np.ndarray:
-    """Return what torch computes for samples: the only output of a program of one input."""
+    """Return torch's outputs for samples of a program with one input and one output."""
     request = {"path": str(path)}
     reply = run_script(ENVIRONMENTS["torch"], _SCRIPT, "outputs", request, {"x": samples})
     return reply.arrays["outputs"]

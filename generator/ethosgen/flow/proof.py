@@ -34,23 +34,20 @@ def prove(info: "ProjectInfo", built: "Built", watch: Watch) -> "tuple[Built, bo
 
 def bound_firmware(elf: Path) -> "tuple[StackBound, ...]":
     """Return the need of stack of each network in any firmware; InputError if it names none."""
-    from ethosgen.proof.stack import bound_stack
+    from ethosgen.proof.stack import FloatFrames, bound_stack
     from ethosgen.toolchain import find_identities
 
     names = sorted({identity.name for identity in find_identities(elf)})
-    return tuple(bound_stack(elf, name, has_floats=True, inherits=True) for name in names)
+    return tuple(bound_stack(elf, name, FloatFrames.ALWAYS) for name in names)
 
 
 def _prove_image(info: "ProjectInfo", built: "Built") -> "Built":
     from ethosgen.project.manifest import MANIFEST
     from ethosgen.proof.memory import memory_fault
-    from ethosgen.proof.stack import bound_stack
+    from ethosgen.proof.stack import bound_stack, float_frames
 
-    has_floats = info.board.cpu.has_fpu or info.board.cpu.has_mve
-    bounds = tuple(
-        bound_stack(built.elf, name, has_floats, inherits=info.board.is_non_secure)
-        for name in info.names
-    )
+    frames = float_frames(info.board)
+    bounds = tuple(bound_stack(built.elf, name, frames) for name in info.names)
     for bound in bounds:
         if bound.is_fault:
             raise BuildError(

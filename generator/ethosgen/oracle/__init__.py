@@ -12,6 +12,7 @@ from typing import Protocol
 from ethosgen import plugins
 from ethosgen.oracle import litert, pieces, tflm, tosa
 from ethosgen.values.accelerator import NO_NPU
+from ethosgen.values.errors import ToolError
 from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
@@ -56,21 +57,29 @@ class Oracle:
 
     @property
     def version(self) -> str:
-        """Return the installed version; ToolError if a package is missing."""
+        """Return the installed version, "none" of a package without a wheel for this system.
+
+        ToolError for another package that is missing.
+        """
         if self.find_version:
             return self.find_version()
-        from importlib.metadata import version  # it imports email's packages
+        return " and ".join(map(self._version_of, self.packages))
 
-        return " and ".join(map(version, self.packages))
+    def _version_of(self, package: str) -> str:
+        from importlib.metadata import PackageNotFoundError, version  # it imports email's packages
+
+        try:
+            return version(package)
+        except PackageNotFoundError:
+            if package in without_wheel():
+                return "none"
+            raise ToolError(
+                f"{self.title} is an oracle, and its package {package} is not installed; "
+                "install it as 'ethosgen doctor' says"
+            ) from None
 
 
-TFLM = Oracle(
-    tflm.NAME,
-    "TensorFlow Lite Micro",
-    (tflm.PACKAGE,),
-    tflm.golden_outputs,
-    find_version=tflm.version,
-)
+TFLM = Oracle(tflm.NAME, "TensorFlow Lite Micro", (tflm.PACKAGE,), tflm.golden_outputs)
 LITERT = Oracle(litert.NAME, "LiteRT", ("ai-edge-litert",), litert.litert_outputs)
 """LiteRT's reference kernels: the default ones differ from TensorFlow Lite Micro's nearly
 everywhere."""

@@ -19,7 +19,7 @@ from ethosgen.oracle.interpreters import (
     run_in_children,
 )
 from ethosgen.oracle.oddities import operator_by_chance
-from ethosgen.values.errors import InputError, ToolError, UnsupportedError
+from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 
@@ -31,22 +31,6 @@ _MODULE = "tflite_micro"
 def has_wheel() -> bool:
     """Return whether there is a package for this system; pyproject.toml requires it only there."""
     return sys.platform.startswith("linux") and platform.machine() == "x86_64"
-
-
-def version() -> str:
-    """Return the installed version, "none" where there is no package; ToolError without one."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as version_of  # it imports email's packages
-
-    try:
-        return version_of(PACKAGE)
-    except PackageNotFoundError:
-        if not has_wheel():
-            return "none"
-        raise ToolError(
-            f"TensorFlow Lite Micro is the oracle, and its package {PACKAGE} is not installed; "
-            "install it as 'ethosgen doctor' says"
-        ) from None
 
 
 def _require() -> None:

@@ -6,8 +6,10 @@ functions of its own library. So the bound holds for any compiler and any of its
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 
+from ethosgen.board import Board
 from ethosgen.proof.frames import CallFrame, CallSite, FrameWalk
 from ethosgen.proof.image import FirmwareImage, read_image
 from ethosgen.proof.unbounded import UnboundedError
@@ -22,6 +24,17 @@ _TABLE = "ethosgen_networks"
 _VECTORS = ".vectors"
 _FIRST_IRQ = 15
 """SysTick's vector; those before are the start's and the faults'."""
+
+
+class FloatFrames(Enum):
+    """When an exception pushes the registers of floating point and MVE, too."""
+
+    NEVER = "never"
+    """The processor has none."""
+    IF_USED = "if used"
+    """If an instruction of the firmware uses them."""
+    ALWAYS = "always"
+    """Other code may have used them before."""
 
 
 @dataclass(frozen=True)
@@ -159,23 +172,29 @@ class _Graph:
         return any(t is not None and self.calls(t, name, seen) for t in targets)
 
 
-def bound_stack(elf: Path, network: str, has_floats: bool, *, inherits: bool) -> StackBound:
+def float_frames(board: Board) -> FloatFrames:
+    """Return when an exception pushes registers of floating point in a board's firmware.
+
+    The Secure side uses them at each call of Non-secure code.
+    """
+    if not (board.cpu.has_fpu or board.cpu.has_mve):
+        return FloatFrames.NEVER
+    return FloatFrames.ALWAYS if board.is_non_secure else FloatFrames.IF_USED
+
+
+def bound_stack(elf: Path, network: str, frames: FloatFrames) -> StackBound:
     """Return a network's need of stack in a firmware, or the reason why it has no bound."""
     try:
-        return StackBound(network, stack_need(elf, network, has_floats, inherits=inherits))
+        return StackBound(network, stack_need(elf, network, frames))
     except UnboundedError as error:
         return StackBound(network, why=str(error), is_fault=error.is_fault)
 
 
-def stack_need(elf: Path, network: str, has_floats: bool, *, inherits: bool) -> Need:
-    """Return the most stack of a network's functions in a firmware; UnboundedError if unknown.
-
-    An exception pushes the registers of floating point (`has_floats`: the processor has some) only
-    if an instruction of the firmware uses them, or other code has used them before: the firmware
-    `inherits` what the Secure side or a boot loader did.
-    """
+def stack_need(elf: Path, network: str, frames: FloatFrames) -> Need:
+    """Return the most stack of a network's functions in a firmware; UnboundedError if unknown."""
     image = read_image(elf)
-    graph = _Graph(image, has_floats and (inherits or image.has_floats))
+    is_used = frames is FloatFrames.IF_USED and image.has_floats
+    graph = _Graph(image, frames is FloatFrames.ALWAYS or is_used)
     names = [name.format(name=network) for name in _RUN]
     found = [image.functions[name] for name in names if name in image.functions]
     if f"{network}_run" not in image.functions:

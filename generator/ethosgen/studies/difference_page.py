@@ -83,17 +83,7 @@ def _layers(difference: NetworkDifference) -> Iterator[str]:
     yield f"<p>{moved} moved. Cycles of the NPU and of the CPU are each at its own clock.</p>"
     yield from _table(
         "Operators before and after",
-        (
-            "Operator",
-            "On",
-            "Then on",
-            "NPU cycles",
-            "Then",
-            "Change",
-            "CPU cycles",
-            "Then",
-            "Change",
-        ),
+        ("Operator", "On", "Then on", "NPU cycles", *_THEN, "CPU cycles", *_THEN),
         [_layer_cells(layer) for layer in difference.layers],
         (3, 4, 5, 6, 7, 8),
     )

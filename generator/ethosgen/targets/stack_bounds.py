@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 
 from ethosgen.project.info import ProjectInfo
-from ethosgen.proof.stack import stack_need
+from ethosgen.proof.stack import float_frames, stack_need
 from ethosgen.proof.unbounded import UnboundedError
 from ethosgen.values.errors import TargetError
 from ethosgen.values.grammar import counted
@@ -37,10 +37,8 @@ class StackBounds:
             )
 
     def _find(self, name: str) -> int | None:
-        board = self._info.board
-        has_floats = board.cpu.has_fpu or board.cpu.has_mve
         try:
-            return stack_need(self._elf, name, has_floats, inherits=board.is_non_secure).measured
+            return stack_need(self._elf, name, float_frames(self._info.board)).measured
         except UnboundedError as error:
             _LOG.info("the stack of %s has no bound: %s", name, error)
             return None

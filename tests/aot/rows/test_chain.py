@@ -107,7 +107,7 @@ def _joined(net: NetworkBuilder) -> int:
 
 
 def _pyramid(net: NetworkBuilder) -> int:
-    """Return what detection networks do: a coarse picture is made larger, and joins a fine one."""
+    """Enlarge a coarse picture and join it to a fine one, as detection networks do."""
     fine = net.conv2d(net.input((1, 16, 8, 4)), 8, (3, 3))
     coarse = net.conv2d(net.depthwise(fine, stride=(2, 2)), 8, (3, 3))
     return net.depthwise(net.add(fine, _resized(net, coarse, 2)), (3, 3))

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 
 from ethosgen.aot.code.emission import Emitted, FunctionText
@@ -83,7 +84,7 @@ def generate(
     waits = dict.fromkeys(p.call.waiting for p in plan.partitions if p.call.waiting)
     parts += [f"\n{wait.type_check}" for wait in waits if wait.headers]
     parts += [f"\n{function}" for function in around]
-    texts = _static_functions(emitted, comments, inlined)
+    texts = _static_functions(emitted, comments, inlined, tuple(called))
     shared = share(texts)
     for symbol in dict.fromkeys(shared.values()):
         users = [comments[user] for user in texts if shared[user] == symbol]
@@ -99,7 +100,10 @@ def generate(
 
 
 def _static_functions(
-    emitted: Emitted, comments: Mapping[str, str], inlined: Collection[str]
+    emitted: Emitted,
+    comments: Mapping[str, str],
+    inlined: Collection[str],
+    called: Sequence[Function],
 ) -> dict[str, str]:
     """Return the C of the functions that have comments, in the order of these."""
     texts = {}
@@ -107,18 +111,32 @@ def _static_functions(
         function = emitted.functions[symbol]
         kind = INLINE if symbol in inlined else "static"
         head = _head(f"{kind} {function.returns} {symbol}", function.parameters)
-        texts[symbol] = f"{head} {{{_with_const(function)}"
+        texts[symbol] = f"{head} {{{_with_const(function, called)}"
     return texts
 
 
-def _with_const(function: FunctionText) -> str:
-    """Return a function's body in which no argument loses the const of its parameter."""
+def _with_const(function: FunctionText, called: Sequence[Function]) -> str:
+    """Return a body in which arguments keep the const of their parameters.
+
+    Those for which a user's function has a pointer to data that it may change lose it.
+    """
     body = function.body
     for parameter in function.parameters:
         name = parameter.rpartition("*")[2]
         if parameter.startswith("const "):
             body = body.replace(f"((void*){name})", f"((const void*){name})")
+    for callee in called:
+        changing = {i for i, p in enumerate(callee.parameters) if not p.startswith("const ")}
+        body = re.sub(rf"\b{callee.symbol}\((.*)\);", partial(_changing, changing), body)
     return body
+
+
+def _changing(parameters: Collection[int], call: re.Match[str]) -> str:
+    """Return a call whose arguments for `parameters` are pointers to data that may change."""
+    arguments = call[1].split(", ")
+    for number in parameters:
+        arguments[number] = arguments[number].replace("(const void*)", "(void*)")
+    return call[0].replace(call[1], ", ".join(arguments))
 
 
 def _constants(constants: Sequence[Constant], plan: Plan, name: str) -> Iterator[str]:

@@ -88,7 +88,7 @@ def _has_call(step: Step) -> bool:
 
 
 def _reads(schedule: StepSchedule, step: Step) -> float:
-    """Return how often a kernel reads each weight: once for every two rows that it computes."""
+    """Return the number of times that a kernel reads each weight: one for every two rows."""
     graph, tensors = schedule.graph, schedule.graph.tensors
     weights = 0
     for operator in step.operators:

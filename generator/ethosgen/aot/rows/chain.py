@@ -294,7 +294,7 @@ class _Chain:
                 self._call(number, link, band, (first + band.above, before), starts)
 
     def _outside(self, link: RowLink, first: Any, rows: Any) -> tuple[Any, Any]:
-        """Return how many rows above and below the picture a band leaves out."""
+        """Return the numbers of rows above and below the picture that a band leaves out."""
         reach, nest = link.reach, self.nest
         if reach.fill is not None:
             return None, None

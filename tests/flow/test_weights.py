@@ -10,7 +10,7 @@ import tflite
 
 from ethosgen import flow
 from ethosgen.flow.reserve import LEAST_RESERVE_BYTES
-from ethosgen.flow.weights import build_weights, read_file, require_fit
+from ethosgen.flow.weights import build_weights, codes_of, read_file
 from ethosgen.project import open_project
 from ethosgen.project.manifest import MANIFEST
 from ethosgen.values.errors import InputError
@@ -36,8 +36,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_retrained_network_fits(project: Path, tmp_path: Path) -> None:
     (tmp_path / "new.tflite").write_bytes(retrained(NETWORK.read_bytes()))
     built = build_weights(tmp_path / "new.tflite", project, output=tmp_path / "w", watch=Watch())
-    info = open_project(project)
-    assert require_fit(read_file(built.file), built.file, info).name == "digits"
+    assert read_file(built.file, codes_of(open_project(project))).network == "digits"
     assert built.bytes == (project / "model" / "digits.weights").stat().st_size
     first = (tmp_path / "w").read_bytes()
     assert first != (project / "model" / "digits.weights").read_bytes()
@@ -105,21 +104,21 @@ def test_the_scratch_has_a_reserve_and_must_not_grow(tmp_path: Path) -> None:
 
 
 def test_a_file_for_another_network_or_code_is_named(project: Path, tmp_path: Path) -> None:
-    info = open_project(project)
+    codes = codes_of(open_project(project))
     file = tmp_path / "w"
     data = bytearray((project / "model" / "digits.weights").read_bytes())
     file.write_bytes(data)
-    require_fit(read_file(file), file, info)
+    read_file(file, codes)
     recipe = Recipe((NETWORK,), None, "none", ("other",), platform=LIBRARY, apart=True)
     flow.create_project(recipe, directory=tmp_path / "o", watch=Watch())
     other = tmp_path / "o" / "model" / "other.weights"
     with pytest.raises(InputError, match="is for a network 'other', but"):
-        require_fit(read_file(other), other, info)
+        read_file(other, codes)
     whole = Recipe((NETWORK,), None, "ethos-u55-128", ("digits",), platform=LIBRARY, apart=True)
     flow.create_project(whole, directory=tmp_path / "n", watch=Watch())
     other = tmp_path / "n" / "model" / "digits.weights"
     with pytest.raises(InputError, match="is for other code of 'digits'"):
-        require_fit(read_file(other), other, info)
+        read_file(other, codes)
 
 
 def test_weights_in_the_code_cannot_be_updated(tmp_path: Path) -> None:

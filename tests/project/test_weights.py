@@ -16,7 +16,13 @@ from ethosgen.host.tools import GCC
 from ethosgen.platforms import CSOLUTION, LIBRARY_ONLY, ZEPHYR
 from ethosgen.project import Project, open_project, render, write
 from ethosgen.project.weights import code_text
-from ethosgen.project.weights_file import FORMAT, HEADER_BYTES, read_weights
+from ethosgen.project.weights_file import (
+    FORMAT,
+    HEADER_BYTES,
+    WeightsCode,
+    WeightsError,
+    read_weights,
+)
 from ethosgen.targets.slots import find_slots
 from ethosgen.values.errors import InputError
 from ethosgen.values.plan import IoStyle
@@ -243,6 +249,14 @@ def with_content(data: bytes, place: int, value: int) -> bytes:
     return header(bytes(changed), content_crc=zlib.crc32(changed[HEADER_BYTES:]))
 
 
+def status_in_python(data: bytes, code: WeightsCode) -> Status:
+    try:
+        read_weights(data, FILE, (code,))
+    except WeightsError as error:
+        return error.status
+    return Status.OK
+
+
 @needs_gcc
 def test_each_cause_has_its_status_and_nothing_is_read_behind_the_end(tmp_path: Path) -> None:
     project = library(make_program())
@@ -288,6 +302,9 @@ def test_each_cause_has_its_status_and_nothing_is_read_behind_the_end(tmp_path: 
     assert {name: Status(whole) for name, (whole, *_) in told.items()} == {
         name: status for name, (_, status) in cases.items()
     }
+    own = WeightsCode("plus_one", content.digest, len(content.regions), 16)
+    for name, (data, status) in cases.items():
+        assert status_in_python(data, own) is status, name
     # All shorter lengths of the good file are truncated; so is none that is no file at all.
     assert told["good"][1] == 0
     assert all(misaligned == 15 for _, _, misaligned, _, _ in told.values())

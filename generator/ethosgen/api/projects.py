@@ -71,7 +71,10 @@ def build_project(
 
 
 def identify(
-    file: str | os.PathLike[str], *, project: str | os.PathLike[str] | None = None
+    file: str | os.PathLike[str],
+    *,
+    project: str | os.PathLike[str] | None = None,
+    weights: str | os.PathLike[str] | None = None,
 ) -> tuple["IdentityMatch", ...]:
     """Return the networks that a built firmware has: `ethosgen identify`.
 
@@ -79,16 +82,17 @@ def identify(
     sources, and the version of ethosgen. InputError if the file names no network.
 
     Args:
-        file: an ELF file, a raw binary, Intel HEX or S-records.
+        file: an ELF file, a raw binary, Intel HEX or S-records; or a file of weights.
         project: a project's folder, or its manifest; then the result also has the networks that
             the firmware lacks, and each `difference`, "" where firmware and project agree.
+        weights: a file of weights apart from the code; the last entry's `weights` says whether the
+            firmware accepts it, else with which status it refuses it, and for which field.
     """
     from ethosgen.flow import identity
 
-    found = identity.identify(Path(file))
-    if project is not None:
-        return identity.compare_with(found, Path(project))
-    return tuple(identity.IdentityMatch(one.name, one, False) for one in found)
+    return identity.answer(
+        Path(file), Path(project) if project else None, Path(weights) if weights else None
+    )
 
 
 def run_project(

@@ -1,4 +1,4 @@
-"""`ethosgen identify`: which networks a firmware has."""
+"""`ethosgen identify`: which networks a firmware has, and which weights it accepts."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.options import JSON
 
 if TYPE_CHECKING:
-    from ethosgen.toolchain import Identity
+    from ethosgen.flow.identity import IdentityMatch
 
 
 @click.command(cls=GroupedCommand, short_help="Show which networks a built firmware has")
@@ -21,42 +21,62 @@ if TYPE_CHECKING:
     metavar="FOLDER",
     help="Compare with this project, or with its manifest; the exit status is 1 if they differ.",
 )
+@path_option(
+    "--weights",
+    metavar="FILE",
+    help="Check that the firmware accepts this file of weights; the exit status is 1 if not.",
+)
 @JSON
-def identify(file: Path, project: Path | None, as_json: bool) -> None:
+def identify(file: Path, project: Path | None, weights: Path | None, as_json: bool) -> None:
     """Show which networks the firmware FILE has: an ELF file, a raw binary, Intel HEX or S-records.
 
     Of each network: the start of the SHA-256 of its file, the digest of the library's sources, and
-    the version of ethosgen.
+    the version of ethosgen; with weights apart, the digest of the code that accepts them. FILE may
+    also be a file of weights.
 
     \b
         ethosgen identify update.bin --project firmware
+        ethosgen identify update.bin --weights new.weights
+        ethosgen identify new.weights --project firmware
     """
-    from ethosgen.flow import identity
+    from ethosgen.flow.identity import answer
 
-    found = identity.identify(file)
-    if project is None:
-        _print_found(found, as_json)
-        return
-    matches = identity.compare_with(found, project)
-    is_same = not any(match.difference for match in matches) and any(m.is_ours for m in matches)
+    found = answer(file, project, weights)
+    is_compared = project is not None or weights is not None
+    is_same = not any(match.difference for match in found)
     if as_json:
-        answer = {"matches": is_same, "networks": [match.as_json() for match in matches]}
-        click.echo(json.dumps(answer, indent=2))
+        networks = [match.as_json() for match in found if not match.weights]
+        files = [match.as_json() for match in found if match.weights]
+        told = {"matches": is_same} if is_compared else {}
+        click.echo(json.dumps({**told, "networks": networks, "weights": files}, indent=2))
     else:
-        for match in matches:
-            verdict = match.difference or ("as in the project" if match.is_ours else "not its own")
-            shown = _line(match.identity) if match.identity else match.name
-            click.echo(f"{shown}: {verdict}")
-    click.get_current_context().exit(0 if is_same else 1)
+        for match in found:
+            verdict = _verdict(match, project is not None)
+            click.echo(f"{_shown(match)}: {verdict}" if verdict else _shown(match))
+    click.get_current_context().exit(0 if is_same or not is_compared else 1)
 
 
-def _print_found(found: tuple["Identity", ...], as_json: bool) -> None:
-    if not as_json:
-        for one in found:
-            click.echo(_line(one))
-        return
-    click.echo(json.dumps({"networks": [one.as_json() for one in found]}, indent=2))
+def _verdict(match: "IdentityMatch", has_project: bool) -> str:
+    if match.weights:
+        return match.difference or ("accepted" if match.is_ours else "")
+    if not has_project:
+        return ""
+    return match.difference or ("as in the project" if match.is_ours else "not its own")
 
 
-def _line(one: "Identity") -> str:
-    return f"{one.name}  network {one.network}  build {one.build}  ethosgen {one.version}"
+def _shown(match: "IdentityMatch") -> str:
+    if match.weights:
+        return _weights_line(match)
+    if (one := match.identity) is None:
+        return match.name
+    code = "".join(f"  code {code.digest}" for code in one.codes)
+    return f"{one.name}  network {one.network}{code}  build {one.build}  ethosgen {one.version}"
+
+
+def _weights_line(match: "IdentityMatch") -> str:
+    answer = match.weights
+    assert answer is not None
+    if answer.weights is None:
+        return f"{match.name}  {answer.status.c_name}  field {answer.field}"
+    own = answer.weights
+    return f"{match.name}  network {own.network}  code {own.digest}  revision {own.revision}"

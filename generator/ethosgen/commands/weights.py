@@ -38,12 +38,10 @@ def info(file: Path, directory: Path | None, as_json: bool) -> None:
 
     With --for, exit status 0 means that the project's code accepts it.
     """
-    from ethosgen.flow.weights import read_file, require_fit
+    from ethosgen.flow.weights import codes_of, read_file
     from ethosgen.project import open_project
 
-    content = read_file(file)
-    if directory is not None:
-        require_fit(content, file, open_project(directory))
+    content = read_file(file, codes_of(open_project(directory)) if directory else ())
     size = file.stat().st_size
     if as_json:
         click.echo(json.dumps(_summary(content, size), indent=2))

@@ -19,7 +19,14 @@ from ethosgen.flow.reserve import with_reserve
 from ethosgen.flow.self_test import with_golden
 from ethosgen.host.file_errors import require_writable
 from ethosgen.project.info import ApartInfo, NetworkInfo, ProjectInfo
-from ethosgen.project.weights_file import SUFFIX, Weights, read_weights, stored_name, write_weights
+from ethosgen.project.weights_file import (
+    SUFFIX,
+    Weights,
+    WeightsCode,
+    read_weights,
+    stored_name,
+    write_weights,
+)
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, cannot_write
 from ethosgen.values.grammar import counted
@@ -49,30 +56,20 @@ class BuiltWeights:
     index: int
 
 
-def read_file(file: Path) -> Weights:
-    """Read a file of weights; InputError if it is another file, or damaged."""
+def read_file(file: Path, codes: Sequence[WeightsCode] = ()) -> Weights:
+    """Read a file of weights; WeightsError if it is damaged, or for none of `codes`."""
     try:
-        return read_weights(file.read_bytes(), f"'{file}'")
+        return read_weights(file.read_bytes(), f"'{file}'", codes)
     except OSError as error:
         raise InputError(f"cannot read '{file}': {error.strerror}") from None
 
 
-def require_fit(weights: Weights, file: Path, info: ProjectInfo) -> NetworkInfo:
-    """Return the project's network that a file is for; InputError if no code of it can use it."""
-    fitting = [network for network in info.networks if stored_name(network.name) == weights.network]
-    if not fitting:
-        raise InputError(
-            f"'{file}' is for a network '{weights.network}', but '{info.directory}' has: "
-            f"{', '.join(info.names)}"
-        )
-    apart = _require_apart(info, info.index(fitting[0].name))
-    if weights.digest != apart.code:
-        raise InputError(
-            f"'{file}' is for other code of '{weights.network}': it was made for {weights.digest}, "
-            f"but the code in '{info.directory}' is {apart.code}; make it with: ethosgen weights "
-            f"build NETWORK --for {info.directory}"
-        )
-    return fitting[0]
+def codes_of(info: ProjectInfo) -> tuple[WeightsCode, ...]:
+    """Return what the code of a project's networks expects; InputError if it has its weights."""
+    aparts = ((name, _require_apart(info, i)) for i, name in enumerate(info.names))
+    return tuple(
+        WeightsCode(stored_name(name), apart.code, None, apart.alignment) for name, apart in aparts
+    )
 
 
 def build_weights(

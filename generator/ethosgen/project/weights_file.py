@@ -23,11 +23,12 @@ import string
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 from ethosgen.values.multiples import rounded_up
+from ethosgen.values.status import Status
 
 MAGIC = b"EGWB"
 FORMAT = 1
@@ -44,8 +45,31 @@ _CRC = slice(8, 12)
 _REGION = struct.Struct("<II")
 _NAME_BYTES = f"{string.ascii_letters}{string.digits}_~".encode()
 """What a name has: a C identifier, and the mark of a long one. Others might command a terminal."""
+_MAKE = "ethosgen weights build NETWORK --for PROJECT"
 _NAME_END = "~%08x"
 """The end of a name that is too long: the CRC-32 of the whole name."""
+
+
+class WeightsError(InputError):
+    """A file of weights that code refuses: with which status, and for which field of its header."""
+
+    def __init__(self, message: str, status: Status, field: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.field = field
+
+
+@dataclass(frozen=True)
+class WeightsCode:
+    """What a network's code expects of a file: struct ethosgen_weights_code of the C.
+
+    `regions` is None if it is unknown; the digest covers their number too.
+    """
+
+    network: str
+    digest: str
+    regions: int | None
+    alignment: int
 
 
 @dataclass(frozen=True)
@@ -106,45 +130,89 @@ def write_weights(weights: Weights, alignment: int) -> bytes:
     return bytes(header) + payload
 
 
-def read_weights(data: bytes, what: str) -> Weights:
-    """Return the content of a file; InputError says what is wrong with `what`.
+def read_weights(data: bytes, what: str, codes: Sequence[WeightsCode] = ()) -> Weights:
+    """Return the content of a file; WeightsError says what is wrong with `what`.
 
-    Bytes behind the file's own length are ignored, as in a slot of flash.
+    With `codes`, one of them must accept it. The checks are those of ethosgen_weights_check() of
+    the C, in its order. Bytes behind the file's own length are ignored, as in a slot of flash.
     """
     if len(data) < 2 * len(MAGIC):
-        raise InputError(f"{what} has only {counted(len(data), 'byte')}: it is truncated")
+        said = f"{what} has only {counted(len(data), 'byte')}: it is truncated"
+        raise WeightsError(said, Status.WEIGHTS_TRUNCATED, "magic")
     if data[: len(MAGIC)] != MAGIC:
-        raise InputError(f"{what} is no file of weights: it does not begin with '{MAGIC.decode()}'")
+        said = f"{what} is no file of weights: it does not begin with '{MAGIC.decode()}'"
+        raise WeightsError(said, Status.WEIGHTS_UNKNOWN, "magic")
     version = int.from_bytes(data[4:8], "little")
     if version != FORMAT:
         age = "older" if version < FORMAT else "newer"
-        raise InputError(
+        raise WeightsError(
             f"{what} has format {version}, which is {age} than this ethosgen's format {FORMAT}; "
-            "make it with: ethosgen weights build"
+            f"make it with: {_MAKE}",
+            Status.WEIGHTS_TOO_OLD if version < FORMAT else Status.WEIGHTS_TOO_NEW,
+            "format",
         )
     if len(data) < HEADER_BYTES:
-        raise InputError(f"{what} is truncated: its header has {counted(HEADER_BYTES, 'byte')}")
+        said = f"{what} is truncated: its header has {counted(HEADER_BYTES, 'byte')}"
+        raise WeightsError(said, Status.WEIGHTS_TRUNCATED, "bytes")
     _, _, crc, total, payload_crc, count, revision, golden, digest, name = _HEADER.unpack_from(data)
     if crc != _header_crc(data[:HEADER_BYTES]):
-        raise InputError(f"{what} is damaged: the CRC-32 of its header is wrong")
+        raise _damaged(f"{what} is damaged: the CRC-32 of its header is wrong", "header_crc")
+    if total < HEADER_BYTES:
+        raise _damaged(f"{what} is damaged: its header has no right size", "bytes")
+    if (network := name.rstrip(b"\0")).translate(None, _NAME_BYTES):
+        raise _damaged(f"{what} is damaged: its header has no name in ASCII", "name")
+    weights = Weights(network.decode("ascii"), digest.hex(), (), revision, golden)
+    fitting = _fitting(weights, count, codes, what) if codes else ()
     if total > len(data):
-        raise InputError(f"{what} is truncated: it has {len(data):,} of {counted(total, 'byte')}")
+        said = f"{what} is truncated: it has {len(data):,} of {counted(total, 'byte')}"
+        raise WeightsError(said, Status.WEIGHTS_TRUNCATED, "bytes")
     if payload_crc != zlib.crc32(data[HEADER_BYTES:total]):
-        raise InputError(f"{what} is damaged: the CRC-32 of its content is wrong")
-    if total < HEADER_BYTES or (name := name.rstrip(b"\0")).translate(None, _NAME_BYTES):
-        raise InputError(f"{what} is damaged: its header has no right size, or no name in ASCII")
+        raise _damaged(f"{what} is damaged: the CRC-32 of its content is wrong", "content_crc")
     table_end = HEADER_BYTES + _REGION.size * count
     places = list(_REGION.iter_unpack(data[HEADER_BYTES:table_end])) if table_end <= total else []
     if len(places) < count or not _are_apart(places, table_end, total):
-        raise InputError(f"{what} is damaged: a region is outside the file, or in another one")
+        said = f"{what} is damaged: a region is outside the file, or in another one"
+        raise _damaged(said, "regions")
+    if fitting and any(offset % fitting[0].alignment for offset, _ in places):
+        said = f"{what} is damaged: a region is not aligned to {fitting[0].alignment} bytes"
+        raise _damaged(said, "regions")
     regions = {place: data[place[0] : sum(place)] for place in set(places)}
-    return Weights(
-        name.decode("ascii"),
-        digest.hex(),
-        tuple(regions[place] for place in places),
-        revision,
-        golden,
-    )
+    return replace(weights, regions=tuple(regions[place] for place in places))
+
+
+def _fitting(
+    weights: Weights, regions: int, codes: Sequence[WeightsCode], what: str
+) -> Sequence[WeightsCode]:
+    """Return the codes that a file is for; WeightsError says why there is none."""
+    named = [code for code in codes if code.network == weights.network]
+    if not named:
+        raise WeightsError(
+            f"{what} is for a network '{weights.network}', but the code is that of "
+            f"{', '.join(code.network for code in codes)}; choose the file of this network",
+            Status.WEIGHTS_OTHER_NETWORK,
+            "name",
+        )
+    same = [code for code in named if code.digest == weights.digest]
+    if not same:
+        raise WeightsError(
+            f"{what} is for other code of '{weights.network}': it was made for {weights.digest}, "
+            f"but the code is {', '.join(code.digest for code in named)}; make it with: {_MAKE}",
+            Status.WEIGHTS_OTHER_CODE,
+            "digest",
+        )
+    fitting = [code for code in same if code.regions in (None, regions)]
+    if not fitting:
+        raise WeightsError(
+            f"{what} has {counted(regions, 'region')}, but the code of '{weights.network}' reads "
+            f"{same[0].regions}; make it with: {_MAKE}",
+            Status.WEIGHTS_OTHER_CODE,
+            "regions",
+        )
+    return fitting
+
+
+def _damaged(message: str, field: str) -> WeightsError:
+    return WeightsError(message, Status.WEIGHTS_DAMAGED, field)
 
 
 def _are_apart(places: Sequence[tuple[int, int]], start: int, end: int) -> bool:

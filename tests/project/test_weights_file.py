@@ -124,7 +124,7 @@ def test_a_header_with_right_crcs_may_still_be_hostile() -> None:
     escape = with_crc(data[:48] + b"net\x1b]0;x\x07".ljust(NAME_BYTES, b"\0") + data[96:])
     inner = with_crc(data[:48] + b"net\0net".ljust(NAME_BYTES, b"\0") + data[96:])
     for hostile in (short, escape, inner):
-        with pytest.raises(InputError, match="its header has no (right size|name in ASCII)"):
+        with pytest.raises(InputError, match=r"its header has no (right size|name in ASCII)"):
             read_weights(hostile, "it")
 
 

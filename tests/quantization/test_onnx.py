@@ -229,16 +229,9 @@ def test_a_budget_that_int8_keeps_or_nothing_can_keep_is_told(tmp_path: Path) ->
     assert {layer.dtype for layer in report.layers} == {"int8"}
 
 
-def test_a_budget_without_labels_or_for_another_format_is_refused(tmp_path: Path) -> None:
+def test_a_budget_without_labels_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--max-loss is a share of labelled samples"):
         run(small_onnx(tmp_path / "float.onnx"), tmp_path, max_loss=0.01)
-    with pytest.raises(InputError, match=r"--max-loss is not for \.tflite"):
-        quantize(
-            QuantizationRequest(
-                tmp_path / "x.tflite", tmp_path, tmp_path / "y.tflite", max_loss=0.01
-            ),
-            Watch(),
-        )
 
 
 def test_an_old_opset_is_converted(tmp_path: Path) -> None:

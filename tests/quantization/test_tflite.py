@@ -1,5 +1,7 @@
 """Float .tflite networks: what is written, read back by ethosgen and run by plain LiteRT."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,9 @@ import litert_quantizer  # noqa: F401 - the tests are skipped without it
 import numpy as np
 import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from click.testing import CliRunner
 
+from ethosgen.cli import cli
 from ethosgen.frontend import read
 from ethosgen.studies.quantization import quantize
 from ethosgen.values.errors import InputError
@@ -33,7 +37,7 @@ def run(network: Path, folder: Path, **more: Any) -> tuple[QuantizationReport, N
     return report, read(output)
 
 
-def outputs(network: Path) -> np.ndarray:
+def outputs(network: Path, batch: np.ndarray | None = None) -> np.ndarray:
     """Return the only output of each sample as floats, by LiteRT's reference kernels."""
     interpreter = Interpreter(
         str(network), experimental_op_resolver_type=OpResolverType.BUILTIN_REF
@@ -44,7 +48,7 @@ def outputs(network: Path) -> np.ndarray:
         interpreter.get_output_details(),
     )
     batches = []
-    for image in images():
+    for image in images() if batch is None else batch:
         value = image[np.newaxis]
         if input_details["dtype"] is not np.float32:
             scale, zero = input_details["quantization"]
@@ -111,7 +115,7 @@ def test_a_kept_layer_stays_in_float(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_helps_a_network_that_quantization_hurts_is_advised(tmp_path: Path) -> None:
-    network = float_network(tmp_path / "float.tflite", lopsided=True)
+    network = float_network(tmp_path / "float.tflite", ratio=3000)
     report, _ = run(network, tmp_path)
     assert report.sqnr_db < 20
     best = report.advice[0]
@@ -153,3 +157,61 @@ def test_inputs_and_outputs_can_be_floats(tmp_path: Path, activations: str) -> N
     codes = [op.code for op in made.graph.operators]
     assert (codes[0], codes[-1]) == ("QUANTIZE", "DEQUANTIZE")
     np.testing.assert_allclose(outputs(tmp_path / "made.tflite"), wanted, atol=1e-6)
+
+
+def classified(network: Path, path: Path) -> Path:
+    """Write images that the network is sure about, with the classes that it gives them."""
+    generator = np.random.default_rng(5)
+    batch = generator.standard_normal((400, *SHAPE[1:])) * 0.5
+    batch = (batch + generator.standard_normal((400, 1, 1, 3))).astype(np.float32)
+    shares = outputs(network, batch)
+    best = np.sort(shares, axis=1)
+    margin = best[:, -1] - best[:, -2]
+    sure = margin > np.quantile(margin, 0.6)
+    np.savez(path, x=batch[sure], y=shares[sure].argmax(axis=1))
+    return path
+
+
+@pytest.mark.parametrize("io", ["int8", "float"])
+def test_few_layers_become_int16_within_budgets_of_accuracy_and_time(
+    tmp_path: Path, io: str
+) -> None:
+    network, made = float_network(tmp_path / "float.tflite", ratio=300), tmp_path / "made.tflite"
+    data = classified(network, tmp_path / "labelled.npz")
+    request = QuantizationRequest(network, data, made, io=io, max_loss=0.05)
+    where = {"max_ms": 5.0, "board": "corstone300", "npu": "ethos-u55-64"}
+    report = quantize(replace(request, **where), Watch())
+    mixed = report.mixture
+    assert mixed is not None
+    assert mixed.loss_int8 > 0.05
+    assert mixed.wide == ("wide",)
+    with np.load(data) as stored:
+        lost = np.mean(outputs(made, stored["x"]).argmax(axis=1) != stored["y"])
+    assert float(lost) == pytest.approx(mixed.loss)
+    assert mixed.loss <= 0.05
+
+    # `narrow` reads the result of `wide`, so it computes in int16, and its own is then converted
+    graph = read(made).graph
+    computed = {"CONV_2D": "int16", "MEAN": "int8", "FULLY_CONNECTED": "int8", "SOFTMAX": "int8"}
+    for op in graph.operators:
+        if op.code in computed:
+            kinds = {graph.tensors[index].dtype for index in (op.inputs[0], op.outputs[0])}
+            assert kinds == {computed[op.code]}
+    ends = [tensor.dtype for tensor in (*read(made).inputs, *read(made).outputs)]
+    assert ends == ["float32" if io == "float" else "int8"] * 2
+
+    asked = ["compare", str(made), "--board", "corstone300", "--npu", "ethos-u55-64", "--json"]
+    said = CliRunner().invoke(cli, [*asked, "--samples", "0"], catch_exceptions=False)
+    (row,) = json.loads(said.stdout)["results"]
+    assert mixed.ms == pytest.approx(row["milliseconds"], rel=0.01)
+    assert mixed.ms_int8 is not None
+    assert mixed.ms > mixed.ms_int8
+
+
+def test_a_budget_of_time_says_where(tmp_path: Path) -> None:
+    request = QuantizationRequest(tmp_path / "a.tflite", tmp_path, tmp_path / "b.tflite")
+    for more in ({"max_ms": 1.0}, {"max_ms": 1.0, "max_loss": 0.01}):
+        with pytest.raises(InputError, match=r"--max-ms goes with --max-loss, .* and with --board"):
+            quantize(replace(request, **more), Watch())
+    with pytest.raises(InputError, match="--board and --npu say where --max-ms holds; add it"):
+        quantize(replace(request, board="corstone300"), Watch())

@@ -68,10 +68,10 @@ def digits_pt2(path: Path, layers: Any) -> Path:
     return path
 
 
-def float_network(path: Path, *, lopsided: bool = False) -> Path:
+def float_network(path: Path, *, ratio: float = 1) -> Path:
     """Write CONV_2D, CONV_2D, MEAN, FULLY_CONNECTED and SOFTMAX in float32.
 
-    Lopsided, one channel between the convolutions is 3,000 times as large as the others.
+    One channel between the convolutions is `ratio` times as large as the others.
     """
     net = NetworkBuilder("float", seed=3)
     random = np.random.default_rng(3)
@@ -84,9 +84,8 @@ def float_network(path: Path, *, lopsided: bool = False) -> Path:
         return index
 
     first, second = constant(8, 1, 1, 3), constant(4, 1, 1, 8)
-    if lopsided:
-        first[0] *= 3000
-        second[..., 0] /= 3000
+    first[0] *= ratio
+    second[..., 0] /= ratio
     window = {"stride_h": 1, "stride_w": 1, "padding": "SAME"}
     x = net.input((1, 8, 8, 3), "float32", name="image")
     kernels = [net.constant(array) for array in (first, constant(8), second, constant(4))]

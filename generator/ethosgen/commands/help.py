@@ -13,7 +13,7 @@ GROUPS = {
     "strategy arena-limit memory-mode stream fetch front feed step",
     "Board": "security port baud reset host flash build network harness",
     "Accuracy and checks": "input golden fidelity seed oracle check labels test-data mean std "
-    "resize pad state score top keep activations max-loss",
+    "resize pad state score top keep activations max-loss max-ms",
     "Output": "json csv junit markdown verbose profile coverage plot wide perfetto model-explorer "
     "trace dump no-times force results with-ci ci-ethosgen pack processes schema help",
 }

@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
+from ethosgen.commands import completion
 from ethosgen.commands.choices import ValueChoice, path_option
 from ethosgen.commands.endings import suggest_next
 from ethosgen.commands.help import GroupedCommand
-from ethosgen.commands.options import JSON
+from ethosgen.commands.options import JSON, NPU
 from ethosgen.commands.preparing import with_preparation
 from ethosgen.commands.progress import Progress
 from ethosgen.samples.pictures import Preparation
@@ -95,8 +96,22 @@ def _share(_context: click.Context, parameter: click.Parameter, text: str | None
     callback=_share,
     metavar="PERCENT",
     help="Most accuracy that may be lost, e.g. 0.5%; as few layers as that needs become int16, by "
-    "measured sensitivity. For .onnx and .pt2, with labels.",
+    "measured sensitivity. Needs labels.",
 )
+@click.option(
+    "--max-ms",
+    type=click.FloatRange(0, min_open=True),
+    metavar="MS",
+    help="With --max-loss and --board: longest time of an inference in milliseconds, by the "
+    "estimate of `compare`.",
+)
+@click.option(
+    "--board",
+    shell_complete=completion.boards,
+    metavar="BOARD",
+    help="With --max-ms: the board whose time is estimated, e.g. corstone300.",
+)
+@NPU
 @click.option("--force", is_flag=True, help="Replace NETWORK if it exists.")
 @JSON
 def quantize(
@@ -110,6 +125,9 @@ def quantize(
     preparation: Preparation,
     io: str | None,
     max_loss: float | None,
+    max_ms: float | None,
+    board: str | None,
+    npu: str | None,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -125,7 +143,19 @@ def quantize(
     from ethosgen.studies.quantization import quantize
 
     asked = QuantizationRequest(
-        network, data, output, activations, keep, test_data, labels, force, io, max_loss
+        network,
+        data,
+        output,
+        activations,
+        keep,
+        test_data,
+        labels,
+        force,
+        io,
+        max_loss,
+        max_ms,
+        board,
+        npu,
     )
     with Progress() as progress:
         report = quantize(asked, progress.watch(), preparation)
@@ -134,7 +164,8 @@ def quantize(
     else:
         for line in report_lines(report):
             click.echo(line)
-    suggest_next(f"ethosgen verify {shlex.quote(str(output))} --board corstone300", quiet=as_json)
+    where = shlex.join(["--board", board or "corstone300", *(["--npu", npu] if npu else [])])
+    suggest_next(f"ethosgen verify {shlex.quote(str(output))} {where}", quiet=as_json)
 
 
 def report_lines(report: QuantizationReport) -> Iterator[str]:
@@ -178,12 +209,15 @@ def report_lines(report: QuantizationReport) -> Iterator[str]:
 
 def _mixture_text(mixed: Mixture) -> str:
     """Return what became int16, and what that is good for."""
-    budget = f"{mixed.max_loss:.2%} may be lost"
+    budget, time = f"{mixed.max_loss:.2%} may be lost", ""
+    if mixed.ms is not None and mixed.ms_int8 is not None:
+        before = f" instead of {mixed.ms_int8:.3g} ms" if mixed.wide else ""
+        time = f"; ≈ {mixed.ms:.3g} ms{before}, {mixed.max_ms:g} ms allowed"
     if not mixed.wide:
-        return f"int8 suffices: {mixed.loss_int8:.2%} lost, {budget}"
+        return f"int8 suffices: {mixed.loss_int8:.2%} lost, {budget}{time}"
     return (
         f"int16 in {counted(len(mixed.wide), 'layer')}, {', '.join(mixed.wide)}: {mixed.loss:.2%} "
-        f"lost instead of {mixed.loss_int8:.2%}, {budget} "
+        f"lost instead of {mixed.loss_int8:.2%}, {budget}{time} "
         f"({counted(mixed.trials, 'network')} measured)"
     )
 

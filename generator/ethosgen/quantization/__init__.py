@@ -35,7 +35,6 @@ QUANTIZERS: list[Quantizer] = [
         ("onnx", "onnxruntime"),
         extra="onnx",
         ends=(FLOAT, INTEGER),
-        mixes=True,
     ),
     Quantizer(
         "TensorFlow Lite",
@@ -55,7 +54,6 @@ QUANTIZERS: list[Quantizer] = [
         extra="torch",
         checks=_checks_pt2,
         ends=(FLOAT, INTEGER),
-        mixes=True,
     ),
 ]
 

@@ -8,7 +8,7 @@ by input ([n, *shape], in the input's dtype), and a folder for files that later 
 - inspect(source): inputs and outputs as [name, shape, dtype]; the size of an open dimension is -1
 - prepare(source, shapes): store the network with those shapes; return the layers' names
 - quantize(activations, keep, wide, output): calibrate, unless an earlier call did, and write
-  `output`; `wide` names the layers whose results are int16, of a script that mixes types
+  `output`; `wide` names the layers whose results are int16 among others in int8
 - measure(activations, output): "outputs", their energies, which are [signal, noise], summed over
   all samples and elements; and "layers", each with its name, operator, dtype, energy, those of its
   inputs, and the layers that read its result; and "weights", the bytes of weights and biases
@@ -50,7 +50,6 @@ LONGEST_WORDS = 400
 class Quantizer:
     """Quantizes one format: its title, the suffix of its files, who does it, and how to get that.
 
-    `mixes` says whether the results of some layers can be int16, and those of others int8.
     `ends` are the types that inputs and outputs can have, the usual one first.
     A quantizer without `packages` has an environment of its own, whose name is `extra`. `checks`
     refuses a damaged file before a library that trusts it reads it; it may put a checked copy into
@@ -65,7 +64,6 @@ class Quantizer:
     extra: str = ""
     checks: Callable[[Path, Path], object] = lambda path, folder: path
     ends: tuple[str, ...] = (FLOAT,)
-    mixes: bool = False
 
     def require(self) -> None:
         """Raise ToolError if the packages or the environment are missing."""

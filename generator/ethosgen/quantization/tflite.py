@@ -6,7 +6,7 @@ the functions take and return).
 
 import pickle
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ Answer = tuple[dict[str, Any], dict[str, Array]]
 _FLOAT = "float.tflite"
 _RANGES = "ranges.pickle"
 _SIGNATURE = "serving_default"
+_LAST = "(.*)"
+"""A pattern of everything that is newer than the recipe's own, and so wins over all before it."""
 _OPERATORS = {
     number: name for name, number in vars(schema.BuiltinOperator).items() if name[0].isupper()
 }
@@ -68,19 +70,34 @@ def quantize(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
     """Write the quantized network to `folder`; the ranges of the first call are used again."""
     is_wide = request["activations"] == "int16"
     steps = recipe.static_wi8_ai16() if is_wide else recipe.static_wi8_ai8()
-    ranges, kept = folder / _RANGES, [f"(^|;){re.escape(name)};" for name in request["keep"]]
-    data = (folder / _FLOAT).read_bytes()
+    ranges, data = folder / _RANGES, (folder / _FLOAT).read_bytes()
     if not ranges.exists():
         ranges.write_bytes(pickle.dumps(_ranges(data, steps, arrays)))
+    for name in _at_wide_results(data, request.get("wide", ())):
+        steps = steps + [{**step, "regex": _only(name)} for step in recipe.static_wi8_ai16()]
     worker = quantizer.Quantizer(data, steps)
     if request.get("io") == "float":
         for end in ("INPUT", "OUTPUT"):
-            worker.update_quantization_recipe(".*", end, algorithm_key="no_quantize")
-    for pattern in kept:
-        worker.update_quantization_recipe(pattern, "*", algorithm_key="no_quantize")
+            worker.update_quantization_recipe(_LAST, end, algorithm_key="no_quantize")
+    for name in request["keep"]:
+        worker.update_quantization_recipe(_only(name), "*", algorithm_key="no_quantize")
     quantized = worker.quantize(pickle.loads(ranges.read_bytes()), enable_progress_report=False)
     (folder / request["output"]).write_bytes(quantized.quantized_model)
     return {}, {}
+
+
+def _only(name: str) -> str:
+    """Return the quantizer's pattern of the layer with this result."""
+    return f"(^|;){re.escape(name)};"
+
+
+def _at_wide_results(data: bytes, wide: Collection[str]) -> list[str]:
+    """Return the layers that make or read the results of some; these compute in int16."""
+    graph = _parse(data).subgraphs[0]
+    made = {i: _name(graph, i) for op in graph.operators for i in op.outputs}
+    chosen = {index for index, name in made.items() if name in wide}
+    at_them = [op for op in graph.operators if chosen & {*op.inputs, *op.outputs}]
+    return [made[op.outputs[0]] for op in at_them if len(op.outputs)]
 
 
 def measure(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:

@@ -15,12 +15,12 @@ from ethosgen.flow.costs import Place, cost_of
 from ethosgen.flow.firmware import build_project
 from ethosgen.flow.fronts import explore
 from ethosgen.flow.planning import PlanSettings, choose_accelerator
-from ethosgen.frontend import read_source
+from ethosgen.frontend import open_source, read_source
 from ethosgen.oracle.answers import Answer
 from ethosgen.platforms import DEFAULT_PLATFORM
 from ethosgen.project import check_capacity, render, write
 from ethosgen.samples.drawing import default_samples, draw_samples
-from ethosgen.values.configurations import Exactness, Point, Result
+from ethosgen.values.configurations import Cost, Exactness, Point, Result
 from ethosgen.values.errors import (
     BuildError,
     CapacityError,
@@ -30,7 +30,7 @@ from ethosgen.values.errors import (
 )
 from ethosgen.values.naming import name_from_file
 from ethosgen.values.network import Network
-from ethosgen.values.plan import Plan
+from ethosgen.values.plan import EXACT, OffloadOptions, Plan
 from ethosgen.values.program import Program
 from ethosgen.values.source import Source
 from ethosgen.values.watch import Watch
@@ -46,13 +46,27 @@ MOST_WORK = 2_000_000_000
 def find_place(point: Point) -> Place:
     """Read a point's network and board; InputError if the board has no such NPU or mode."""
     setting = point.setting
-    source = point.source
-    network = replace(_read(source), name=name_from_file(Path(source.name).stem))
-    board = load_board(setting.board)
-    accelerator = choose_accelerator(network, setting.npu, board)
-    mode = board.choose_memory_mode(setting.memory_mode, accelerator)
     options = replace(point.options, schedule=setting.schedule)
-    return Place(network, board, mode, PlanSettings(accelerator, options).on(board, mode))
+    return _place(point.source, setting.board, setting.npu, setting.memory_mode, options)
+
+
+def _place(
+    source: Source, board_name: str, npu: str | None, mode: str | None, options: OffloadOptions
+) -> Place:
+    network = replace(_read(source), name=name_from_file(Path(source.name).stem))
+    board = load_board(board_name)
+    accelerator = choose_accelerator(network, npu, board)
+    chosen = board.choose_memory_mode(mode, accelerator)
+    return Place(network, board, chosen, PlanSettings(accelerator, options).on(board, chosen))
+
+
+def estimate(network: Path, board: str, npu: str | None) -> Cost:
+    """Return the estimated cost of a network on a board, not compared with the oracle.
+
+    `npu` is None for the board's default.
+    """
+    place = _place(open_source(network), board, npu, None, EXACT).unchecked()
+    return cost_of(place.compiled(Watch()), place)
 
 
 @lru_cache(maxsize=4)

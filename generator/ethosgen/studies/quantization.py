@@ -14,10 +14,11 @@ from ethosgen.quantization import find_quantizer
 from ethosgen.quantization.advice import Advice, advice, hurts, trials
 from ethosgen.quantization.data import CalibrationData, Samples, read_data
 from ethosgen.quantization.layers import QuantizedLayer, layers_of, worst_db
-from ethosgen.quantization.mixing import mixture
+from ethosgen.quantization.mixing import MixtureBudget, mixture
 from ethosgen.quantization.scripts import Answer, Arrays, Quantizer, Step
 from ethosgen.samples.pictures import AS_IT_IS, Preparation
-from ethosgen.values.errors import InputError, cannot_write
+from ethosgen.studies.points import estimate
+from ethosgen.values.errors import InputError, UnsupportedError, cannot_write
 from ethosgen.values.grammar import counted, nearest
 from ethosgen.values.network import Tensor
 from ethosgen.values.quantization import (
@@ -194,11 +195,43 @@ class _QuantizationRun:
             return before - float(np.mean(found["largest"] == labelled[1]))
 
         with self.watch.phase("mix", f"measuring {counted(len(names), 'layer')} in int8 and int16"):
-            return mixture(names, budget, before - accuracy.after, ratios, loss_of)
+            return mixture(
+                names,
+                MixtureBudget(budget, self.asked.max_ms),
+                before - accuracy.after,
+                ratios,
+                loss_of,
+                lambda wide: self.milliseconds(wide, some),
+            )
+
+    def milliseconds(self, wide: Sequence[str], some: Arrays) -> float:
+        """Return the estimated time of an inference with the results of some layers in int16."""
+        board = self.asked.board or ""
+        path = self.folder / f"timed{self.quantizer.suffix}"
+        trial = {"wide": list(wide), "output": path.name}
+        ends: list[Step] = [("integer_ends", trial, some)] if self.changes_ends else []
+        self.ask(("quantize", trial, some), *ends)
+        cost = estimate(path, board, self.asked.npu)
+        if cost.seconds is None:
+            raise InputError(
+                f"board '{board}' does not state its clocks, so --max-ms has no effect there; add "
+                "clock_hz to its file, or name another board"
+            )
+        if cost.unknown_operators:
+            raise UnsupportedError(
+                f"--max-ms cannot be kept: the time of {', '.join(cost.without)} on '{board}' is "
+                "unknown; leave it out, and measure with ethosgen verify --profile"
+            )
+        return 1e3 * cost.seconds
+
+    @property
+    def changes_ends(self) -> bool:
+        """Whether inputs and outputs become integers behind the quantizer."""
+        return self.asked.io == INTEGER and self.quantizer.ends[0] != INTEGER
 
     def integer_ends(self, some: Arrays) -> list[str]:
         """Make inputs and outputs integers if the user asks for it; return their names."""
-        if self.asked.io != INTEGER or self.quantizer.ends[0] == INTEGER:
+        if not self.changes_ends:
             return []
         ((answer, _),) = self.ask(("integer_ends", {}, some))
         ends: list[str] = answer["ends"]
@@ -246,10 +279,12 @@ class _QuantizationRun:
 
 def _checked_output(asked: QuantizationRequest, quantizer: Quantizer) -> Path:
     output = asked.output
-    if asked.max_loss is not None and not quantizer.mixes:
+    if asked.max_ms is None and (asked.board is not None or asked.npu is not None):
+        raise InputError("--board and --npu say where --max-ms holds; add it, or leave them out")
+    if asked.max_ms is not None and (asked.max_loss is None or asked.board is None):
         raise InputError(
-            f"--max-loss is not for {quantizer.suffix}: {quantizer.tool} is not asked to mix int8 "
-            "and int16 yet; leave it out, or compare --activations int8 and int16"
+            "--max-ms goes with --max-loss, whose choice it limits, and with --board, where the "
+            "time is estimated; add them"
         )
     if asked.max_loss is not None and asked.activations != "int8":
         raise InputError(

@@ -62,7 +62,8 @@ class QuantizationRequest:
     or of the calibration data without any. An existing `output` is replaced only with `force`. `io`
     is FLOAT, or INTEGER for inputs and outputs of the activations' type; None for the quantizer's
     usual one. With `max_loss`, layers become int16 until the accuracy falls by no more than that
-    share of the labelled samples.
+    share of the labelled samples. With `max_ms`, an inference may take so many milliseconds at most
+    on `board` with `npu`, the board's by default.
     """
 
     network: Path
@@ -75,6 +76,9 @@ class QuantizationRequest:
     force: bool = False
     io: str | None = None
     max_loss: float | None = None
+    max_ms: float | None = None
+    board: str | None = None
+    npu: str | None = None
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,8 @@ class Mixture:
     `loss` is the share of the labelled samples that is lost, `loss_int8` that without any int16.
     `sensitivities` are the outputs' ratios in decibels with one layer in int8 and the others in
     int16, the most sensitive layer first; there are none if int8 suffices. `trials` is the number
-    of networks that were quantized and measured.
+    of networks that were quantized and measured. With a budget of time, `ms` are the estimated
+    milliseconds of an inference, and `ms_int8` those without any int16.
     """
 
     max_loss: float
@@ -112,6 +117,9 @@ class Mixture:
     wide: tuple[str, ...] = ()
     sensitivities: Mapping[str, float] = field(default_factory=dict)
     trials: int = 0
+    max_ms: float | None = None
+    ms_int8: float | None = None
+    ms: float | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the mixture as an object of JSON types; a ratio is null if nothing differs."""
@@ -125,6 +133,9 @@ class Mixture:
                 for name, ratio in self.sensitivities.items()
             },
             "trials": self.trials,
+            "max_ms": self.max_ms,
+            "ms_int8": self.ms_int8,
+            "ms": self.ms,
         }
 
 

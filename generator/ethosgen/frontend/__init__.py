@@ -4,7 +4,7 @@ FRONT_ENDS is the only place that lists them. A front end is a package beside th
 the libraries of its format only when it reads a file.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ class FrontEnd:
     that the front end cannot represent. `takes` names the options that a source may have.
     `examples` returns the samples with golden outputs that a file of the format may have. Where
     reading takes long, `versions` returns what decides the network beside the file: it is kept.
+    `origin` returns what a file that was read says of the program that wrote it.
     """
 
     name: str
@@ -38,6 +39,7 @@ class FrontEnd:
     takes: frozenset[str] = frozenset()
     examples: Callable[[Source, Network], Examples | None] | None = None
     versions: Callable[[], str] | None = None
+    origin: Callable[[Source], Mapping[str, str]] | None = None
 
 
 SHAPE, LAYOUT = "--shape", "--input-layout"
@@ -58,6 +60,7 @@ FRONT_ENDS: list[FrontEnd] = [
         onnx.read,
         takes=frozenset({SHAPE, LAYOUT}),
         versions=onnx.versions,
+        origin=onnx.origin,
     ),
     FrontEnd(
         pte.FORMAT,
@@ -66,6 +69,7 @@ FRONT_ENDS: list[FrontEnd] = [
         pte.recognizes,
         pte.read,
         examples=pte.examples,
+        origin=pte.origin,
     ),
     FrontEnd(
         torch.FORMAT,
@@ -75,8 +79,9 @@ FRONT_ENDS: list[FrontEnd] = [
         torch.read,
         takes=frozenset({SHAPE, LAYOUT}),
         versions=torch.versions,
+        origin=torch.origin,
     ),
-    FrontEnd(tosa.FORMAT, "TOSA", (".tosa",), tosa.recognizes, tosa.read),
+    FrontEnd(tosa.FORMAT, "TOSA", (".tosa",), tosa.recognizes, tosa.read, origin=tosa.origin),
 ]
 
 
@@ -144,6 +149,12 @@ def examples_of(network: Network) -> Examples | None:
     """Return the samples with golden outputs that a network's file has, None if it has none."""
     find = _named(network.source.format).examples if network.source else None
     return find(network.source, network) if find and network.source else None
+
+
+def origin_of(source: Source) -> Mapping[str, str]:
+    """Return what a file that was read says of the program that wrote it, by names of facts."""
+    find = _named(source.format).origin
+    return find(source) if find else {}
 
 
 def source_of(network: Network) -> Source:

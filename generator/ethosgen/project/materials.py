@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from ethosgen.backend.protocol import OutsideCode
-from ethosgen.frontend import source_of, suffix_of
+from ethosgen.frontend import origin_of, source_of, suffix_of
 from ethosgen.project.licences import LicenceNote, licence_of
 from ethosgen.project.manifest import LIBRARY, folder_of
 from ethosgen.values.naming import joined_name
@@ -102,7 +102,7 @@ def _network_material(
         source.sha256,
         tuple(_port(port.tensor) for port in program.inputs),
         tuple(_port(port.tensor) for port in program.outputs),
-        dict(_facts(network)),
+        _facts(network, origin_of(source)),
         task,
     )
 
@@ -111,7 +111,7 @@ def _port(tensor: Tensor) -> str:
     return f"{tensor.dtype}[{','.join(map(str, tensor.shape))}]"
 
 
-def _facts(network: Network) -> dict[str, str]:
+def _facts(network: Network, origin: Mapping[str, str]) -> dict[str, str]:
     """Return what is known of a network: its types, its quantization, and what its file says."""
     tensors = [tensor for graph in network.graphs for tensor in graph.tensors]
     scales = [tensor.quantization for tensor in tensors if tensor.quantization]
@@ -119,6 +119,7 @@ def _facts(network: Network) -> dict[str, str]:
     per_tensor = all(quantization.is_per_tensor for quantization in used)
     kind = ("per tensor" if per_tensor else "per channel") if used else "none"
     said = {f"says:{name}": _text(data) for name, data in sorted(network.metadata.items())}
+    said |= {name: _text(text.encode(errors="replace")) for name, text in origin.items()}
     return {
         "types": " ".join(sorted({tensor.dtype for tensor in tensors})),
         "quantization": kind,

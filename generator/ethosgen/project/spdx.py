@@ -67,6 +67,7 @@ def _packages(materials: Materials) -> Iterator[dict[str, Any]]:
             **_package(_network_id(network), network.name, network.sha256, "FILE", NO_CLAIM),
             "checksums": [{"algorithm": "SHA256", "checksumValue": network.sha256}],
             "packageFileName": network.file,
+            "sourceInfo": "; ".join(f"{name}: {fact}" for name, fact in network.facts.items()),
         }
     for code in materials.outside:
         yield {

@@ -1,5 +1,7 @@
 """The front end for .onnx files: networks in QDQ form, as ONNX Runtime's quantizer writes them."""
 
+from collections.abc import Mapping
+
 from ethosgen.host.extras import version_of
 from ethosgen.values.network import Network
 from ethosgen.values.source import Source
@@ -22,6 +24,21 @@ def read(source: Source) -> Network:
     from ethosgen.frontend.onnx.reader import read_network
 
     return read_network(source)
+
+
+def origin(source: Source) -> Mapping[str, str]:
+    """Return an .onnx file's producer, its version, the opsets, and what else the file states."""
+    import onnx
+
+    model = onnx.load_model_from_string(source.data)
+    opsets = ((opset.domain or "ai.onnx", opset.version) for opset in model.opset_import)
+    return {
+        "producer": model.producer_name,
+        "producer_version": model.producer_version,
+        "opset": ", ".join(f"{domain} {version}" for domain, version in sorted(opsets)),
+        "ir_version": str(model.ir_version),
+        **{f"says:{entry.key}": entry.value for entry in model.metadata_props},
+    }
 
 
 def versions() -> str:

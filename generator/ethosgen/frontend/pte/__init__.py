@@ -3,12 +3,14 @@
 They are .pte files, or .bpte files, which have test cases beside the program.
 """
 
+from collections.abc import Mapping
+
 from ethosgen.frontend.pte.identifier import FORMAT, recognizes
 from ethosgen.values.examples import Examples
 from ethosgen.values.network import Network
 from ethosgen.values.source import Source
 
-__all__ = ["FORMAT", "examples", "read", "recognizes"]
+__all__ = ["FORMAT", "examples", "origin", "read", "recognizes"]
 
 
 def read(source: Source) -> Network:
@@ -23,3 +25,26 @@ def examples(source: Source, network: Network) -> Examples | None:
     from ethosgen.frontend.pte.bundle import examples_of
 
     return examples_of(source, network)
+
+
+def origin(source: Source) -> Mapping[str, str]:
+    """Return the schema of an ExecuTorch program, its delegates, and how they were compiled.
+
+    The format has no field for ExecuTorch's own version.
+    """
+    from ethosgen.frontend.pte.bundle import program_of
+    from ethosgen.frontend.pte.program import SCHEMA, ProgramDecoder
+
+    program = ProgramDecoder(program_of(source.data, source.name), source.name).program()
+    delegates = [delegate for method in program.methods for delegate in method.delegates]
+    specs = {
+        f"says:{name}": value.decode("ascii", "replace")
+        for delegate in delegates
+        for name, value in delegate.specs.items()
+    }
+    return {
+        "producer": "ExecuTorch",
+        "schema_version": str(SCHEMA),
+        "delegates": ", ".join(sorted({delegate.backend for delegate in delegates})),
+        **specs,
+    }

@@ -29,6 +29,8 @@ _PLAN = {"name": 0, "values": 2, "inputs": 3, "outputs": 4, "chains": 5, "operat
 _DELEGATES = 7
 _TENSOR = {"type": 0, "sizes": 2, "dim_order": 3, "buffer": 5, "allocation": 6, "dynamism": 8}
 _EXTRA = 9
+SCHEMA = 0
+"""The schema's version."""
 _LOCATION = 2
 """Slots of the schema's tables, as far as they are read."""
 
@@ -177,10 +179,10 @@ class ProgramDecoder:
     def program(self) -> PteProgram:
         """Return the whole program."""
         version = self._root.number(_PROGRAM["version"], "uint32", 0)
-        if version != 0:
+        if version != SCHEMA:
             raise UnsupportedError(
                 f"'{self._name}' has ExecuTorch's schema version {version}; this ethosgen reads "
-                "version 0, which releases up to 1.5 write"
+                f"version {SCHEMA}, which releases up to 1.5 write"
             )
         methods = tuple(self._method(plan) for plan in self._root.tables(_PROGRAM["plans"]))
         named = {}

@@ -4,6 +4,8 @@ archive     checks a file and writes it anew without anything pickled; no torch
 importer    runs in the environment "torch": program to Relax to graph
 """
 
+from collections.abc import Mapping
+
 from ethosgen.frontend.torch.archive import recognizes as recognizes
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.values.network import Network
@@ -17,6 +19,19 @@ def read(source: Source) -> Network:
     from ethosgen.frontend.torch.reader import read_network
 
     return read_network(source)
+
+
+def origin(source: Source) -> Mapping[str, str]:
+    """Return the torch that saved a .pt2 file, and the version of its schema."""
+    from ethosgen.frontend.torch.archive import checked
+
+    model = checked(source).model
+    schema = model["schema_version"]
+    return {
+        "producer": "torch",
+        "producer_version": str(model.get("torch_version", "")),
+        "schema_version": f"{schema['major']}.{schema.get('minor', 0)}",
+    }
 
 
 def versions() -> str:

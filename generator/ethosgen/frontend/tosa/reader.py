@@ -113,11 +113,17 @@ def _graphs(data: bytes, name: str) -> tuple[Graph, ...]:
     return with_initial_values(graphs, variables)
 
 
-def _check_version(root: Fields, name: str) -> None:
+def version_of(root: Fields) -> tuple[int, ...]:
+    """Return a file's version of TOSA: major, minor and patch; () if it states none."""
     version = root.table(_GRAPH["version"])
-    if version is None:
+    return tuple(version.number(slot, "int32", -1) for slot in range(3)) if version else ()
+
+
+def _check_version(root: Fields, name: str) -> None:
+    version = version_of(root)
+    if not version:
         raise InputError(f"'{name}' is damaged: it has no version")
-    major, minor, patch = (version.number(slot, "int32", -1) for slot in range(3))
+    major, minor, patch = version
     if not VERSION[:2] <= (major, minor) <= NEWEST:
         age = "older" if (major, minor) < VERSION[:2] else "newer"
         raise UnsupportedError(

@@ -4,58 +4,18 @@ import re
 import subprocess
 import sys
 import tomllib
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from ethosgen import flow
-from ethosgen.board import load_board
-from ethosgen.board.any_board import any_board
-from ethosgen.platforms import CSOLUTION, LIBRARY_ONLY, LINUX, ZEPHYR
-from ethosgen.project import Project, render, write
+from ethosgen.project import Project, write
 from ethosgen.project.licences import NO_CLAIM, OURS, licence_notes, licence_of
-from ethosgen.values.handover import Given, Handover, Piece
-from ethosgen.values.program import Program
 from ethosgen.values.recipe import Recipe
-from ethosgen.values.security import Security
 from ethosgen.values.watch import Watch
 from tests import ROOT
-from tests.support.programs import ELEMENTS, make_cpu_program, make_program
-
-HANDOVER = Handover(
-    "first", 0, 2, (Given(0, 0, ELEMENTS),), (Piece(True, 0, 0, 0, ELEMENTS),), ELEMENTS, ELEMENTS,
-    bytes(8),
-)  # fmt: skip
-
-
-def apart(program: Program) -> Program:
-    return replace(program, plan=replace(program.plan, apart=True))
-
-
-@cache
-def projects() -> dict[str, Project]:
-    """Return a project of each kind."""
-    board, npu, cpu = load_board("corstone300"), make_program(), make_cpu_program()
-    two = [npu, make_program(name="plus_two")]
-    return {
-        "bare metal": render(npu, board),
-        "U85": render(make_program(npu="ethos-u85-256"), load_board("corstone320")),
-        "CPU alone": render(cpu, load_board("mps2-an386")),
-        "stand-in": render(cpu, load_board("nucleo-f446re")),
-        "Pico": render(cpu, load_board("rpi-pico2")),
-        "two networks": render(two, board),
-        "TrustZone": render(npu, board.in_state(Security.NON_SECURE)),
-        "Zephyr": render(npu, board, platform=ZEPHYR),
-        "library": render(two, any_board(), platform=LIBRARY_ONLY),
-        "weights apart": render(apart(npu), any_board(), platform=LIBRARY_ONLY),
-        "csolution": render(npu, board, platform=CSOLUTION),
-        "element": render(npu, board, handover=HANDOVER),
-        "Linux": render(cpu, load_board("aarch64-linux"), platform=LINUX),
-        "continuous integration": render(npu, board, with_ci=True),
-    }
-
+from tests.support.programs import make_program
+from tests.support.project_kinds import projects
 
 KINDS = tuple(projects())
 

@@ -122,26 +122,3 @@ def test_kernels_keep_the_rules(tmp_path: Path, kind: str) -> None:
     record = tmp_path / RECORD
     record.write_bytes(deviations({file.name: file.read_bytes() for file in files + headers}, []))
     assert findings(tmp_path, files, macros, record) == []
-
-
-PLAIN = {
-    "cortex-m55": ("hard", ("helium", "floats")),
-    "cortex-m7": ("hard", ("dsp", "floats")),
-    "cortex-m3": ("soft", ("thumb", "dsp")),
-    "cortex-m0plus": ("soft", ("thumb", "floats")),
-}
-
-
-@pytest.mark.compiler("arm-none-eabi-gcc")
-@pytest.mark.parametrize("core", PLAIN)
-def test_plain_c_has_no_assembly(tmp_path: Path, core: str) -> None:
-    passing, folders = PLAIN[core]
-    write_kernels(tmp_path)
-    files = [file for folder in folders for file in sorted(tmp_path.glob(f"{folder}/*.c"))]
-    command = ["arm-none-eabi-gcc", f"-mcpu={core}", "-mthumb", f"-mfloat-abi={passing}", "-O2"]
-    command += ["-std=c11", "-E", "-DETHOSGEN_PLAIN_C", f"-I{tmp_path}", *map(str, files)]
-    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    own = "".join(re.split(r'^# \d+ "/usr[^\n]*\n.*?(?=^# \d+ "/tmp)', text, flags=re.M | re.S))
-    assert len(files) >= 16 and "ethosgen_" in own
-    assert not re.search(r"\b(__asm__|__asm|asm)\b", own)
-    assert "__arm_v" not in text, "no intrinsics"

@@ -143,6 +143,7 @@ PARTS = (
             "tests/project/test_build_systems.py",
             "tests/project/test_compilers.py",
             "tests/project/test_misra.py",
+            "tests/project/test_plain_c.py",
             "tests/project/test_register_maps.py",
             "tests/toolchain/test_csolution.py",
         ),

@@ -36,8 +36,23 @@ static inline volatile uint32_t *ethosgen_device_register(const struct ethosgen_
     return (volatile uint32_t *)(device->base_addr + offset);
 }
 
+/*
+ * What C cannot express. With ETHOSGEN_PLAIN_C the library has no assembly, and the application must
+ * define these functions: there is no default, since one that does nothing would only seem to work.
+ */
+#ifdef ETHOSGEN_PLAIN_C
+/* DSB, then ISB: a device sees what the processor has written before, also by its cache's registers. */
+void ethosgen_device_barrier(void);
+
+/* Mask all interrupts (CPSID I), and allow them again (CPSIE I, then ISB). */
+void ethosgen_device_mask(void);
+void ethosgen_device_unmask(void);
+#endif
+
 /* Make all that the processor has written visible to the device, before the write that starts it. */
-#ifdef __arm__
+#if defined(ETHOSGEN_PLAIN_C)
+#define ETHOSGEN_DEVICE_BARRIER() ethosgen_device_barrier()
+#elif defined(__arm__)
 #define ETHOSGEN_DEVICE_BARRIER() __asm volatile("dsb" ::: "memory")
 #else
 #define ETHOSGEN_DEVICE_BARRIER() __sync_synchronize()
@@ -72,7 +87,7 @@ void ethosgen_device_flush(const void *start, uint32_t bytes);
 
 /* Sleep until the device's interrupt, or until it is time to look again. It is called with interrupts
  * masked, and returns so: one that is pending ends the sleep. Default: WFI, woken by SysTick at the
- * latest. */
+ * latest; with ETHOSGEN_PLAIN_C it does not sleep. */
 void ethosgen_device_sleep(const struct ethosgen_device *device);
 
 /* Return a free-running 32-bit counter, and set *per_ms to its ticks per millisecond. Default:

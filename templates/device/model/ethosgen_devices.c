@@ -12,6 +12,15 @@
 
 #define WEAK __attribute__((weak))
 #define NOINLINE __attribute__((noinline))
+#ifdef ETHOSGEN_PLAIN_C
+#define MASK() ethosgen_device_mask()
+#define UNMASK() ethosgen_device_unmask()
+#define DSB_ISB() ethosgen_device_barrier()
+#else
+#define MASK() __asm volatile("cpsid i" ::: "memory")
+#define UNMASK() __asm volatile("cpsie i\n\tisb" ::: "memory")
+#define DSB_ISB() __asm volatile("dsb\n\tisb" ::: "memory")
+#endif
 
 /* Their interrupts are facts of the board; ethosgen_device_init() adds the addresses. */
 {% for device in devices %}
@@ -49,7 +58,7 @@ static void listen(const struct ethosgen_device *device)
     if (device->irq >= 0) {
         NVIC_ICPR((uint32_t)device->irq) = NVIC_BIT((uint32_t)device->irq);
         NVIC_ISER((uint32_t)device->irq) = NVIC_BIT((uint32_t)device->irq);
-        __asm volatile("dsb" ::: "memory");
+        ETHOSGEN_DEVICE_BARRIER();
     }
 }
 
@@ -68,12 +77,12 @@ int32_t ethosgen_device_await(const struct ethosgen_device *device, uint32_t off
     uint32_t since = ethosgen_device_clock(&per_ms);
     while ((*awaited & mask) != value && status == ETHOSGEN_OK) {
         if (device->irq >= 0) {
-            __asm volatile("cpsid i" ::: "memory");
+            MASK();
             listen(device); /* before the last look: what comes after it ends the sleep */
             if ((*awaited & mask) != value) {
                 ethosgen_device_sleep(device);
             }
-            __asm volatile("cpsie i\n\tisb" ::: "memory");
+            UNMASK();
         }
         uint32_t ticks = ethosgen_device_clock(&per_ms) - since;
         ms += ticks / per_ms;
@@ -82,7 +91,7 @@ int32_t ethosgen_device_await(const struct ethosgen_device *device, uint32_t off
             status = ETHOSGEN_DEVICE_TIMEOUT;
         }
     }
-    __asm volatile("dsb" ::: "memory"); /* the results are read after the register */
+    ETHOSGEN_DEVICE_BARRIER(); /* the results are read after the register */
     ethosgen_device_wait_end();
     return status;
 }
@@ -90,8 +99,10 @@ int32_t ethosgen_device_await(const struct ethosgen_device *device, uint32_t off
 WEAK void ethosgen_device_sleep(const struct ethosgen_device *device)
 {
     (void)device;
+#ifndef ETHOSGEN_PLAIN_C
     /* If SysTick's interrupt is ours, it is cleared before interrupts are unmasked. */
     {{ systick.sleep() | indent(4) }}
+#endif
 }
 
 {{ systick.clock("DEVICE") }}
@@ -107,9 +118,9 @@ WEAK void ethosgen_device_wait_end(void)
 /* Not inlined: with the cache off, the caller need not save registers. */
 static NOINLINE void flush(uintptr_t start, uintptr_t end)
 {
-    __asm volatile("dsb" ::: "memory");
+    ETHOSGEN_DEVICE_BARRIER();
     {{ cache.flush_lines("start") | indent(4) }}
-    __asm volatile("dsb\n\tisb" ::: "memory");
+    DSB_ISB();
 }
 
 void ethosgen_device_flush(const void *start, uint32_t bytes)

@@ -163,7 +163,20 @@ void ethosgen_handover_take_back(uint8_t byte)
 }
 {% if not handover.is_serial %}
 
+/* C has a fence for DMB. It has none for DSB: with ETHOSGEN_PLAIN_C the application must define it. */
+#ifdef ETHOSGEN_PLAIN_C
+#define DMB() atomic_thread_fence(memory_order_seq_cst)
+#else
+#define DMB() __asm volatile("dmb" ::: "memory")
+#endif
+
 {% if handover.has_dcache %}
+#ifdef ETHOSGEN_PLAIN_C
+void ethosgen_handover_barrier(void);
+#define DSB() ethosgen_handover_barrier()
+#else
+#define DSB() __asm volatile("dsb" ::: "memory")
+#endif
 #define DCIMVAC (*(volatile uint32_t *)0xE000EF5Cu)
 #define DCCMVAC (*(volatile uint32_t *)0xE000EF68u)
 #define LINE_BYTES 32u
@@ -171,34 +184,34 @@ void ethosgen_handover_take_back(uint8_t byte)
 /* Both elements see the memory, but not each other's data cache. */
 static void invalidate(const void *start, uint32_t bytes)
 {
-    __asm volatile("dmb" ::: "memory");
+    DMB();
     for (uintptr_t at = (uintptr_t)start; at < (uintptr_t)start + bytes; at += LINE_BYTES) {
         DCIMVAC = (uint32_t)at;
     }
-    __asm volatile("dsb" ::: "memory");
+    DSB();
 }
 
 static void clean(const void *start, uint32_t bytes)
 {
-    __asm volatile("dmb" ::: "memory");
+    DMB();
     for (uintptr_t at = (uintptr_t)start; at < (uintptr_t)start + bytes; at += LINE_BYTES) {
         DCCMVAC = (uint32_t)at;
     }
-    __asm volatile("dsb" ::: "memory");
+    DSB();
 }
 {% else %}
 static void invalidate(const void *start, uint32_t bytes)
 {
     (void)start;
     (void)bytes;
-    __asm volatile("dmb" ::: "memory");
+    DMB();
 }
 
 static void clean(const void *start, uint32_t bytes)
 {
     (void)start;
     (void)bytes;
-    __asm volatile("dmb" ::: "memory");
+    DMB();
 }
 {% endif %}
 {% endif %}

@@ -65,6 +65,22 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
                                  const uintptr_t base[ETHOSGEN_NPU_BASES]);
 
 /*
+ * What C cannot express. With ETHOSGEN_PLAIN_C the library has no assembly, and the application must
+ * define these functions: there is no default, since one that does nothing would only seem to work.
+ */
+#ifdef ETHOSGEN_PLAIN_C
+/* DSB, then ISB: the NPU sees what the processor has written before, also by its cache's registers. */
+void ethosgen_npu_barrier(void);
+
+/* Mask interrupts, at least the NPU's, and return what undoes it: with PRIMASK, its value before. */
+uint32_t ethosgen_npu_mask(void);
+void ethosgen_npu_unmask(uint32_t state);
+
+/* The number of the exception that is handled, as IPSR has it, is also in ICSR. */
+#define ETHOSGEN_NPU_EXCEPTION() (*(const volatile uint32_t *)0xE000ED04u & 0x1FFu)
+#endif
+
+/*
  * One run at a time: the generated functions take the NPU, and with it the memory that networks share,
  * before a run, and release it afterwards. A run that begins during another one, in a thread that
  * forgot to lock, returns ETHOSGEN_BUSY and changes nothing. So does every run in an interrupt handler,
@@ -76,14 +92,24 @@ extern volatile uint8_t ethosgen_npu_is_taken;
 static inline bool ethosgen_npu_take(void)
 {
 #if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M'
+#ifdef ETHOSGEN_PLAIN_C
+    uint32_t exception = ETHOSGEN_NPU_EXCEPTION();
+#else
     uint32_t exception;
     __asm volatile("mrs %0, ipsr" : "=r"(exception));
+#endif
     if (exception != 0u) {
         return false;
     }
 #endif
 #ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_1
     return __atomic_exchange_n(&ethosgen_npu_is_taken, 1, __ATOMIC_ACQUIRE) == 0u;
+#elif defined(ETHOSGEN_PLAIN_C)
+    uint32_t state = ethosgen_npu_mask();
+    bool is_free = ethosgen_npu_is_taken == 0u;
+    ethosgen_npu_is_taken = 1;
+    ethosgen_npu_unmask(state);
+    return is_free;
 #else /* Armv6-M has no exclusive accesses */
     uint32_t state;
     __asm volatile("mrs %0, primask\n\tcpsid i" : "=r"(state)::"memory");
@@ -156,7 +182,8 @@ void ethosgen_npu_pmu_add(uintptr_t base_addr, struct ethosgen_npu_pmu *sum);
  * out. With an RTOS, take a semaphore with a timeout. Stale counts of the semaphore do no harm.
  *
  * Default: WFI. If nothing else wakes it, SysTick does, without running its handler; if SysTick is not
- * in use, it runs during the sleep only. Interrupts are enabled on return.
+ * in use, it runs during the sleep only. Interrupts are enabled on return. With ETHOSGEN_PLAIN_C the
+ * default does not sleep: the driver polls.
  */
 bool ethosgen_npu_wait(const volatile bool *finished);
 

@@ -14,6 +14,19 @@
 #define NOINLINE __attribute__((noinline))
 
 {{ systick.definitions("NPU") }}
+#ifdef ETHOSGEN_PLAIN_C
+#define DSB() ethosgen_npu_barrier()
+#define DSB_ISB() ethosgen_npu_barrier()
+
+WEAK bool ethosgen_npu_wait(const volatile bool *finished)
+{
+    (void)finished;
+    return true;
+}
+#else
+#define DSB() __asm volatile("dsb" ::: "memory")
+#define DSB_ISB() __asm volatile("dsb\n\tisb" ::: "memory")
+
 WEAK bool ethosgen_npu_wait(const volatile bool *finished)
 {
     /* Interrupts are masked: one that comes between the test and WFI stays pending and still ends WFI.
@@ -26,6 +39,7 @@ WEAK bool ethosgen_npu_wait(const volatile bool *finished)
     __asm volatile("cpsie i\n\tisb" ::: "memory");
     return true;
 }
+#endif
 
 {{ systick.clock("NPU") }}
 WEAK void ethosgen_npu_reset_begin(void)
@@ -70,7 +84,7 @@ extern const uint32_t __ethosgen_weights_end[] __attribute__((weak));
 static NOINLINE void flush(const uintptr_t base[ETHOSGEN_NPU_BASES],
                            const uint32_t bytes[ETHOSGEN_NPU_BASES])
 {
-    __asm volatile("dsb" ::: "memory");
+    DSB();
     for (uint32_t i = 0; i < (uint32_t)ETHOSGEN_NPU_BASES; i++) {
         if (base[i] >= (uintptr_t)__ethosgen_weights_start &&
             base[i] < (uintptr_t)__ethosgen_weights_end) {
@@ -79,7 +93,7 @@ static NOINLINE void flush(const uintptr_t base[ETHOSGEN_NPU_BASES],
         uintptr_t end = base[i] + bytes[i];
         {{ cache.flush_lines("base[i]") | indent(8) }}
     }
-    __asm volatile("dsb\n\tisb" ::: "memory");
+    DSB_ISB();
 }
 
 WEAK void ethosgen_npu_clean_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],

@@ -97,6 +97,11 @@ static inline void put(uint32_t offset, uint32_t value)
 }
 
 #ifndef ETHOSGEN_NPU_MASK
+#ifdef ETHOSGEN_PLAIN_C
+#define ETHOSGEN_NPU_MASK() ethosgen_npu_mask()
+#define ETHOSGEN_NPU_UNMASK(state) ethosgen_npu_unmask(state)
+#define ETHOSGEN_NPU_BARRIER() ethosgen_npu_barrier()
+#else
 #define ETHOSGEN_NPU_MASK() mask_interrupts()
 #define ETHOSGEN_NPU_UNMASK(state) unmask_interrupts(state)
 #define ETHOSGEN_NPU_BARRIER() __asm volatile("dsb" ::: "memory")
@@ -113,6 +118,7 @@ static inline void unmask_interrupts(uint32_t state)
 {
     __asm volatile("msr primask, %0" ::"r"(state) : "memory");
 }
+#endif
 #endif
 
 /* Counts whole milliseconds. The clock may wrap if fewer than 2^32 ticks pass between two reads. */

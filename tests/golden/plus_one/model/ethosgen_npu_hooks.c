@@ -51,6 +51,19 @@ static uint32_t start_systick(void)
     return control;
 }
 
+#ifdef ETHOSGEN_PLAIN_C
+#define DSB() ethosgen_npu_barrier()
+#define DSB_ISB() ethosgen_npu_barrier()
+
+WEAK bool ethosgen_npu_wait(const volatile bool *finished)
+{
+    (void)finished;
+    return true;
+}
+#else
+#define DSB() __asm volatile("dsb" ::: "memory")
+#define DSB_ISB() __asm volatile("dsb\n\tisb" ::: "memory")
+
 WEAK bool ethosgen_npu_wait(const volatile bool *finished)
 {
     /* Interrupts are masked: one that comes between the test and WFI stays pending and still ends WFI.
@@ -70,6 +83,7 @@ WEAK bool ethosgen_npu_wait(const volatile bool *finished)
     __asm volatile("cpsie i\n\tisb" ::: "memory");
     return true;
 }
+#endif
 
 WEAK uint32_t ethosgen_npu_clock(uint32_t *per_ms)
 {
@@ -144,7 +158,7 @@ extern const uint32_t __ethosgen_weights_end[] __attribute__((weak));
 static NOINLINE void flush(const uintptr_t base[ETHOSGEN_NPU_BASES],
                            const uint32_t bytes[ETHOSGEN_NPU_BASES])
 {
-    __asm volatile("dsb" ::: "memory");
+    DSB();
     for (uint32_t i = 0; i < (uint32_t)ETHOSGEN_NPU_BASES; i++) {
         if (base[i] >= (uintptr_t)__ethosgen_weights_start &&
             base[i] < (uintptr_t)__ethosgen_weights_end) {
@@ -156,7 +170,7 @@ static NOINLINE void flush(const uintptr_t base[ETHOSGEN_NPU_BASES],
             ETHOSGEN_NPU_FLUSH_LINE((uint32_t)line);
         }
     }
-    __asm volatile("dsb\n\tisb" ::: "memory");
+    DSB_ISB();
 }
 
 WEAK void ethosgen_npu_clean_cache(const uintptr_t base[ETHOSGEN_NPU_BASES],

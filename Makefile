@@ -20,7 +20,7 @@ help:  ## list these targets
 setup:  ## install what is missing: compiler, QEMU, .venv with the command ethosgen
 	@tools/setup.sh
 
-environments: extras  ## install ONNX Runtime, PyTorch, TOSA's reference model, Arm Compute Library: 2 GB
+environments: extras  ## install ONNX Runtime, PyTorch, TensorFlow, TOSA's reference model, Arm Compute Library: 4 GB
 	@needs=$$($(BIN)/python -m tests.support.choice --needs $(OPTIONS)) && \
 		$(MAKE) --no-print-directory --jobs 3 setup $$needs
 

@@ -97,6 +97,7 @@ OWNERS = {
     "rich": "commands",
     "serial": "targets",
     "simpy": "ethosgen_place",
+    "tensorflow": "quantization",
     "tflite": "frontend.tflite",
     "tflite_micro": "oracle",
     "torch": "frontend.torch",

@@ -27,6 +27,7 @@ from tests.support.parts import (
     BROWSER,
     EVERY_TIME,
     EVERYWHERE,
+    KERAS,
     PARTS,
     TORCH,
     TOSA,
@@ -37,6 +38,7 @@ from tests.support.parts import (
 NEEDS = {
     r"needs_torch|environment\(.torch": TORCH,
     r"needs_tosa": TOSA,
+    r"needs_keras": KERAS,
     r"needs_acl": ACL,
     r"needs_browser": BROWSER,
 }
@@ -142,7 +144,7 @@ def test_a_changed_line_of_pyproject_names_its_requirement() -> None:
     assert requirements(lines) == ["pyproject.toml: numpy"]
 
 
-WITHOUT_CORE = {"meshes", "pages", "quantization", "torch", "tosa"}
+WITHOUT_CORE = {"keras", "meshes", "pages", "quantization", "torch", "tosa"}
 """Parts whose heavy tests need more than a light installation."""
 
 

@@ -55,6 +55,7 @@ needs_packs = pytest.mark.packs
 needs_browser = pytest.mark.browser
 needs_torch = pytest.mark.environment("torch")
 needs_tosa = pytest.mark.environment("tosa")
+needs_keras = pytest.mark.environment("keras")
 
 
 def needs_extra(name: str) -> pytest.MarkDecorator:

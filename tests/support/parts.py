@@ -14,7 +14,8 @@ from tests.support.changes import PYPROJECT
 
 HEAVY = {"slow", "compiler", "qemu", "browser", "environment", "acl"}
 """Markers; a test without them is quick, and runs always."""
-TORCH, TOSA, ACL, BROWSER = "environment-torch", "environment-tosa", "library-acl", "browser"
+TORCH, TOSA, KERAS = "environment-torch", "environment-tosa", "environment-keras"
+ACL, BROWSER = "library-acl", "browser"
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,12 @@ PARTS = (
         (*_of("quantization/"), *_WAYS),
         core=("tests/test_tutorials.py::test_the_way_into_a_project",),
         needs=(TORCH,),
+    ),
+    Part(
+        "keras",
+        ("tests/quantization/test_keras.py",),
+        (*_of("quantization/keras.py", "quantization/tflite.py"), f"{PYPROJECT}: tensorflow"),
+        needs=(KERAS,),
     ),
     Part(
         "quantization",

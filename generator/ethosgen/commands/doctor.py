@@ -23,7 +23,7 @@ from ethosgen.host.tool_sets import TOOL_SETS
     "wanted",
     type=click.Choice([*EXTRAS, *ENVIRONMENTS, *TOOL_SETS]),
     multiple=True,
-    help="Install an extra; torch and tosa get Python environments of their own, and the system's "
+    help="Install an extra; torch, tosa and keras get Python environments of their own, and the system's "
     "package manager installs the programs of cycles. Repeatable.",
 )
 @JSON

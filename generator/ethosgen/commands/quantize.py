@@ -56,7 +56,7 @@ def _share(_context: click.Context, parameter: click.Parameter, text: str | None
     "--output",
     required=True,
     metavar="NETWORK",
-    help="The quantized network to write, in FLOAT's format.",
+    help="The quantized network to write, in FLOAT's format; .tflite for Keras.",
 )
 @click.option(
     "--activations",
@@ -88,8 +88,8 @@ def _share(_context: click.Context, parameter: click.Parameter, text: str | None
     "--io",
     type=ValueChoice([FLOAT, INTEGER]),
     help="Type of inputs and outputs; int8 (int16 with --activations int16) saves a conversion in "
-    "each inference, and the application passes quantized values [default: int8 for .tflite, float "
-    "for .onnx and .pt2].",
+    "each inference, and the application passes quantized values [default: float for .onnx and "
+    ".pt2, else int8].",
 )
 @click.option(
     "--max-loss",
@@ -131,9 +131,10 @@ def quantize(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Quantize a float network (.onnx, .tflite, .pt2) to int8 with calibration data.
+    """Quantize a float network (.onnx, .tflite, .pt2, .keras) to int8 with calibration data.
 
-    Each format has its own quantizer: ONNX Runtime's, LiteRT's, PyTorch's. The table shows the
+    Each format has its own quantizer: ONNX Runtime's, LiteRT's, PyTorch's. TensorFlow converts
+    .keras files and folders of SavedModels to .tflite. The table shows the
     error of each layer against the float network. If the error is too large, the report names
     layers to keep in float.
 

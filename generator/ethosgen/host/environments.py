@@ -147,6 +147,7 @@ ENVIRONMENTS = {
             ("tosa_reference_model",),
             within="torch",
         ),
+        Environment("keras", "converts Keras models and SavedModels", ("tensorflow",)),
     )
 }
 """All of them, by name."""

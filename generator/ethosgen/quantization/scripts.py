@@ -51,6 +51,7 @@ class Quantizer:
     """Quantizes one format: its title, the suffix of its files, who does it, and how to get that.
 
     `ends` are the types that inputs and outputs can have, the usual one first.
+    `written` is the suffix of the quantized files, if it is another.
     A quantizer without `packages` has an environment of its own, whose name is `extra`. `checks`
     refuses a damaged file before a library that trusts it reads it; it may put a checked copy into
     the folder that the script's functions share.
@@ -64,6 +65,12 @@ class Quantizer:
     extra: str = ""
     checks: Callable[[Path, Path], object] = lambda path, folder: path
     ends: tuple[str, ...] = (FLOAT,)
+    written: str = ""
+
+    @property
+    def output_suffix(self) -> str:
+        """The suffix of the quantized files."""
+        return self.written or self.suffix
 
     def require(self) -> None:
         """Raise ToolError if the packages or the environment are missing."""

@@ -23,6 +23,7 @@ Array = np.ndarray[Any, Any]
 Arrays = Mapping[str, Array]
 Answer = tuple[dict[str, Any], dict[str, Array]]
 
+_GIVEN = "given.tflite"
 _FLOAT = "float.tflite"
 _RANGES = "ranges.pickle"
 _SIGNATURE = "serving_default"
@@ -33,9 +34,9 @@ _OPERATORS = {
 }
 
 
-def inspect(request: dict[str, Any], _arrays: Arrays, _folder: Path) -> Answer:
+def inspect(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
     """Return inputs and outputs of the network."""
-    data = Path(request["source"]).read_bytes()
+    data = (folder / _GIVEN).read_bytes()
     graph = _parse(data).subgraphs[0]
     if any(map(_has_scales, graph.tensors)):
         raise InputError(f"'{request['source']}' is quantized already; pass its float original")
@@ -44,12 +45,12 @@ def inspect(request: dict[str, Any], _arrays: Arrays, _folder: Path) -> Answer:
     return {"inputs": list(map(_port, inputs)), "outputs": list(map(_port, outputs))}, {}
 
 
-def prepare(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
+def prepare(_request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
     """Write the network with one signature, which the quantizer needs; return its layers.
 
     The signature is that of the network's first subgraph, and names its tensors.
     """
-    model = _parse(Path(request["source"]).read_bytes())
+    model = _parse((folder / _GIVEN).read_bytes())
     graph = model.subgraphs[0]
     _name_apart(graph)
     for tensor in graph.tensors:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.host.file_errors import require_writable
-from ethosgen.quantization import find_quantizer
+from ethosgen.quantization import find_quantizer, is_saved_model
 from ethosgen.quantization.advice import Advice, advice, hurts, trials
 from ethosgen.quantization.data import CalibrationData, Samples, read_data
 from ethosgen.quantization.layers import QuantizedLayer, layers_of, worst_db
@@ -46,7 +46,7 @@ def quantize(
     """
     quantizer = find_quantizer(asked.network)
     output = _checked_output(asked, quantizer)
-    if not asked.network.is_file():
+    if not asked.network.is_file() and not is_saved_model(asked.network):
         raise InputError(f"cannot read '{asked.network}': no such file")
     quantizer.require()
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as folder:
@@ -71,7 +71,7 @@ class _QuantizationRun:
 
     @property
     def result(self) -> Path:
-        return self.folder / f"quantized{self.quantizer.suffix}"
+        return self.folder / f"quantized{self.quantizer.output_suffix}"
 
     def run(self) -> QuantizationReport:
         asked, watch = self.asked, self.watch
@@ -105,7 +105,7 @@ class _QuantizationRun:
             sqnr_db=ratio,
             accuracy=accuracy,
             advice=self.advice(layers, ratio, accuracy, some),
-            bytes_before=asked.network.stat().st_size,
+            bytes_before=_size(asked.network),
             bytes_after=self.result.stat().st_size,
             integer_ends=ends,
             mixture=mixed,
@@ -190,7 +190,7 @@ class _QuantizationRun:
             return [worst_db(energies) for energies in answer["trials"]]
 
         def loss_of(wide: Sequence[str]) -> float:
-            trial = {"wide": list(wide), "output": f"trial{self.quantizer.suffix}"}
+            trial = {"wide": list(wide), "output": f"trial{self.quantizer.output_suffix}"}
             _, (_, found) = self.ask(("quantize", trial, some), ("answers", trial, tested))
             return before - float(np.mean(found["largest"] == labelled[1]))
 
@@ -207,7 +207,7 @@ class _QuantizationRun:
     def milliseconds(self, wide: Sequence[str], some: Arrays) -> float:
         """Return the estimated time of an inference with the results of some layers in int16."""
         board = self.asked.board or ""
-        path = self.folder / f"timed{self.quantizer.suffix}"
+        path = self.folder / f"timed{self.quantizer.output_suffix}"
         trial = {"wide": list(wide), "output": path.name}
         ends: list[Step] = [("integer_ends", trial, some)] if self.changes_ends else []
         self.ask(("quantize", trial, some), *ends)
@@ -290,8 +290,10 @@ def _checked_output(asked: QuantizationRequest, quantizer: Quantizer) -> Path:
         raise InputError(
             "--max-loss chooses the layers that become int16; leave out --activations int16"
         )
-    if output.suffix.lower() != quantizer.suffix:
-        raise InputError(f"'{output}' must end in {quantizer.suffix}, as the float network does")
+    wanted = quantizer.output_suffix
+    if output.suffix.lower() != wanted:
+        why = "" if quantizer.written else ", as the float network does"
+        raise InputError(f"'{output}' must end in {wanted}{why}")
     if output.exists() and asked.network.exists() and output.samefile(asked.network):
         raise InputError(f"'{output}' is the float network itself; name another file with -o")
     if output.is_dir():
@@ -315,6 +317,12 @@ def _deliver(content: Path, output: Path) -> None:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise cannot_write(output, error) from None
+
+
+def _size(network: Path) -> int:
+    """Return the bytes of a file, or of all files in a folder."""
+    paths = [network, *network.rglob("*")] if network.is_dir() else [network]
+    return sum(path.stat().st_size for path in paths if path.is_file())
 
 
 def _as_given(tensor: Tensor, sample: Mapping[str, np.ndarray[Any, Any]]) -> Tensor:

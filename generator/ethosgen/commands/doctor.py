@@ -23,8 +23,8 @@ from ethosgen.host.tool_sets import TOOL_SETS
     "wanted",
     type=click.Choice([*EXTRAS, *ENVIRONMENTS, *TOOL_SETS]),
     multiple=True,
-    help="Install an extra; torch, tosa and keras get Python environments of their own, and the system's "
-    "package manager installs the programs of cycles. Repeatable.",
+    help="Install an extra; torch, tosa and keras get Python environments of their own, and the "
+    "system's package manager installs the programs of cycles. Repeatable.",
 )
 @JSON
 def doctor(wanted: tuple[str, ...], as_json: bool) -> None:

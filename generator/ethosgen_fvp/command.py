@@ -26,8 +26,8 @@ def install(folder: Path) -> None:
     """Write programs with the names and command lines of Arm's FVPs into DIR.
 
     Put DIR on PATH, or name it in ARMFVP_BIN_PATH for Zephyr: then scripts that run an FVP run QEMU
-    with ethosgen's NPU model, and need no change. Another program of the same name in DIR is never
-    replaced.
+    with ethosgen's NPU model, and need no change. It replaces no other program of the same name
+    in DIR.
 
     \b
     ethosgen fvp install fvps

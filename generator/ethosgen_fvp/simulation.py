@@ -148,7 +148,7 @@ def _folder(values: ParameterValues) -> Path | None:
     """Return the folder of semihosting's file names."""
     name = values.processor("semihosting-cwd")
     if name and not Path(name).is_dir():
-        raise InputError(f"semihosting-cwd: '{name}' is no folder")
+        raise InputError(f"semihosting-cwd: '{name}' is not a folder")
     return Path(name) if name else None
 
 

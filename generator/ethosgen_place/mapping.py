@@ -68,7 +68,7 @@ def laid_out(mapping: Mapped, graph: TaskGraph, system: MeshSystem, title: str) 
         if task.replicas not in (None, len(places)):
             raise InputError(
                 f"{title}: tasks.{task.name}: it has {counted(len(places), 'element')}, but the "
-                f"task graph asks for {counted(task.replicas or 0, 'replica')}; correct one"
+                f"task graph requires {counted(task.replicas or 0, 'replica')}; correct one"
             )
         for number, place in enumerate(places):
             where = f"{title}: tasks.{task.name}[{number}]"

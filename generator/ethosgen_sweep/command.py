@@ -87,12 +87,12 @@ def sweep(
         ethosgen sweep study.toml
         ethosgen sweep study.toml --scheduler tcp://HOST:8786
 
-    Each result is kept in a store at once, under a digest of all that it depends on. After
-    whatever ended a sweep, the same command goes on from there.
+    It stores each result at once, under a digest of everything that the result depends on. If
+    a sweep ends early, the same command continues it.
 
     Exit status 0: every point and shard has a result, and no output differs; 1: an output
     differs, or some have none; 2: the study, a file that it names, or the scheduler's address
-    is wrong; 3: no worker can compute; 5: the scheduler went away.
+    is wrong; 3: no worker can compute; 5: the scheduler is lost.
     """
     from ethosgen_sweep.sweeping import SweepRequest, count_points
     from ethosgen_sweep.sweeping import sweep as run

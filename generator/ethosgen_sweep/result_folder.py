@@ -31,7 +31,7 @@ def claim(folder: Path) -> None:
     require_writable(folder)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / SUMMARY).is_file():
         raise InputError(
-            f"'{folder}' has files that are no sweep's, which stay as they are; choose another "
+            f"'{folder}' has files that no sweep wrote, and they stay; choose another "
             "folder with --output"
         )
 

@@ -201,7 +201,7 @@ def _measure(todo: Todo, cluster: Cluster, watch: Watch) -> None:
         todo.data.look(retry_refused=False)
         raise TargetError(
             f"{error}; {' and '.join(done_of(todo.counts()))} are kept: start the scheduler and "
-            "the sweep again, and it goes on from there"
+            "the sweep again, and it continues from there"
         ) from None
 
 

@@ -200,7 +200,7 @@ def test_a_model_that_drops_one_rounding_is_refused(tmp_path: Path) -> None:
     right = "high = np.where(total >= 0, total >> 31, -(-total >> 31))"
     assert model.read_text().count(right) == 1
     model.write_text(model.read_text().replace(right, "high = total >> 31"))
-    with pytest.raises(UnsupportedError, match=r"FULLY_CONNECTED .* wrongly: .* by at most 1;"):
+    with pytest.raises(UnsupportedError, match=r"FULLY_CONNECTED .* incorrectly: .* by at most 1;"):
         flow.simulate(
             ROOT / "demo" / "kws_int8.tflite",
             npu="none",

@@ -192,7 +192,7 @@ def test_scales_too_far_apart_are_refused(scales: tuple[float, float]) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "fault"),
     [
-        ("some.txt", "1", "is no .csv, .npy or .npz file"),
+        ("some.txt", "1", "is not a .csv, .npy or .npz file"),
         ("some.csv", "", "has no numbers"),
         ("some.csv", "a,b\n1,x\n", "line 2 of '.*' has 'x' instead of a number"),
         ("some.csv", "1,2\n3\n", "line 2 of '.*' has 1 value, but the first has 2"),

@@ -144,7 +144,7 @@ def test_pictures_get_the_cameras_size(tmp_path: Path) -> None:
     colour = load_picture(path, 5, 7, 3)
     assert colour.shape == (7, 5, 3) and (colour[..., 0] == colour[..., 2]).all()
     (tmp_path / "none.png").write_text("text")
-    with pytest.raises(InputError, match="is no image"):
+    with pytest.raises(InputError, match="is not an image"):
         load_picture(tmp_path / "none.png", 8, 8, 1)
     with pytest.raises(InputError, match="there is no image"):
         load_picture(tmp_path / "missing.png", 8, 8, 1)
@@ -166,7 +166,7 @@ def test_no_other_decoder_of_pillow_gets_a_picture(tmp_path: Path) -> None:
 
     path = tmp_path / "seven.png"
     Image.new("RGB", (8, 8)).save(path, "EPS")  # Pillow's decoder starts Ghostscript
-    with pytest.raises(InputError, match="is no image"):
+    with pytest.raises(InputError, match="is not an image"):
         load_picture(path, 8, 8, 1)
 
 

@@ -183,7 +183,7 @@ LINUX = (ROOT / "boards" / "aarch64-linux.toml").read_text()
         (('platforms = ["linux"]', "platforms = []"), r'linux: set both "linux" in platforms and'),
         (('core = "aarch64"', 'core = "cortex-m55"'), r"cpu\.core: must be aarch64 for a board"),
         (('["linux"]', '["linux", "baremetal"]'), r'platforms: a board with "linux" has no other'),
-        (("[linux]", "dcache = true\n[linux]"), r"cpu\.dcache: Linux sees to the caches"),
+        (("[linux]", "dcache = true\n[linux]"), r"cpu\.dcache: Linux manages the caches"),
         (('"aarch64-linux-gnu"', '"gcc; rm"'), r"linux\.compiler: it must match"),
         (
             ("[memories.ram]", '[console]\nuart = "dw"\nbaud = 9600\n[memories.ram]'),

@@ -71,7 +71,7 @@ def test_figures_that_nobody_knows() -> None:
     assert "NPU at an unknown clock" in shown
     partial = text(make_result(cost=make_cost(unknown_operators=2, without=("CUMSUM",))))
     assert "1,300 + ?" in partial and "1.3 + ?" in partial
-    assert "+ ?: without CUMSUM, of which nothing is known." in partial
+    assert "+ ?: without CUMSUM, whose cycles are unknown." in partial
 
 
 def test_notes_are_shown_once() -> None:

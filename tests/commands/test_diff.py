@@ -62,7 +62,7 @@ def test_a_project_and_an_answer_are_compared_by_what_both_have(
 def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.json"
     path.write_text(text)
-    with pytest.raises(InputError, match=r"is no answer of verify|as JSON"):
+    with pytest.raises(InputError, match=r"is not an answer of verify|as JSON"):
         run("diff", str(path), str(path))
-    with pytest.raises(InputError, match="is no project"):
+    with pytest.raises(InputError, match="is not a project"):
         run("diff", str(tmp_path), str(path))

@@ -46,7 +46,7 @@ def test_another_file_is_not_overwritten(tmp_path: Path) -> None:
     built = build_project(project(tmp_path / "p", make_cpu_program()), watch=Watch())
     other = tmp_path / "config.h"
     other.write_text("#define MINE 1\n")
-    with pytest.raises(InputError, match=r"config\.h' exists and is no header of ours"):
+    with pytest.raises(InputError, match=r"config\.h' exists, and ethosgen did not write it"):
         run(built.elf, "-o", other)
     assert other.read_text() == "#define MINE 1\n"
 
@@ -62,5 +62,5 @@ def test_a_program_for_another_processor_is_refused(tmp_path: Path) -> None:
     text = MARK[:-1].decode()
     source.write_text(f'const char mark[] = "{text}"; int main(void) {{ return mark[0]; }}\n')
     subprocess.run(["gcc", str(source), "-o", str(tmp_path / "a")], check=True)
-    with pytest.raises(InputError, match="is no firmware for a Cortex-M"):
+    with pytest.raises(InputError, match="is not firmware for a Cortex-M"):
         run(tmp_path / "a")

@@ -33,7 +33,7 @@ def test_build_then_info(project: Path, tmp_path: Path) -> None:
     new, file = tmp_path / "new.tflite", tmp_path / "new.weights"
     new.write_bytes(retrained(NETWORK.read_bytes()))
     said = run("weights", "build", str(new), "--for", str(project), "-o", str(file))
-    assert "the code stays as it is" in said.output
+    assert "the code need not change" in said.output
     assert f"weights info {file} --for {project}" in said.output
     shown = run("weights", "info", str(file), "--for", str(project)).output
     assert "digits_int8, revision 0" in shown

@@ -188,7 +188,7 @@ def test_an_older_project_is_one_sentence(tmp_path: Path, change: str, said: str
 
 def test_what_has_no_counter_is_one_sentence(tmp_path: Path) -> None:
     for platform, on, said in (
-        ("zephyr", "native", "the clock of native_sim stands still while a network runs"),
+        ("zephyr", "native", "the clock of native_sim stops while a network runs"),
         (
             "csolution",
             "qemu",

@@ -54,7 +54,7 @@ def test_parameters_are_listed(fvps: Path) -> None:
     [
         ((), "no firmware; pass it with -a FILE"),
         (("-a", "/none.elf"), "cannot read '/none.elf'"),
-        (("-a", __file__), "is no ELF file"),
+        (("-a", __file__), "is not an ELF file"),
         (("-C", "ethosu.num_macs=100", "-a", "x"), "cannot read"),
     ],
 )

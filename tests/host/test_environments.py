@@ -78,7 +78,7 @@ def test_a_missing_environment_says_how_to_make_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("named", "sentence"),
-    [("/none/python", "is not an executable program"), (sys.executable, "is no Python with")],
+    [("/none/python", "is not an executable program"), (sys.executable, "is not a Python with")],
 )
 def test_a_wrong_variable_is_not_passed_over(
     named: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

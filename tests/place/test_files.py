@@ -174,7 +174,7 @@ BAD_MAPPINGS = [
     (changed(MAPPING, "tasks", "c", to=[[0, 1]]), r"tasks\.c\[0\]: element \(0, 1\) is dead"),
     (changed(MAPPING, "mesh", "width", to=4), "mesh: it is for a mesh of 4x2, but this one is 3x2"),
     (changed(MAPPING, "tasks", "a", to=[[0, 0], [2, 1]]), r"tasks\.a: it has 2 elements, but the "
-     "task graph asks for 1 replica"),
+     "task graph requires 1 replica"),
     (changed(MAPPING, "place", to=1), "place: there is no such field"),
 ]  # fmt: skip
 

@@ -80,7 +80,7 @@ def test_the_causes_have_sentences_of_their_own() -> None:
     outside = data[:HEADER_BYTES] + struct.pack("<II", len(data), 1) + data[HEADER_BYTES + 8 :]
     outside = outside[:16] + struct.pack("<I", zlib.crc32(outside[HEADER_BYTES:])) + outside[20:]
     for content, words in (
-        (b"\xff" * 200, "it is no file of weights"),
+        (b"\xff" * 200, "it is not a file of weights"),
         (data[:4] + struct.pack("<I", FORMAT + 1) + data[8:], "newer than this ethosgen's format"),
         (data[:4] + struct.pack("<I", FORMAT - 1) + data[8:], "older than this ethosgen's format"),
         (damaged(data, 20), "the CRC-32 of its header"),

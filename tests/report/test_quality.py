@@ -71,8 +71,8 @@ def test_the_keys_are_those_that_accuracy_prints() -> None:
     ("answer", "reason"),
     [
         ({"network": "other", "agreements": []}, "is about 'other', not about 'net.onnx'"),
-        ({"network": "net", "agreements": []}, "is no answer of accuracy or quantize"),
-        ([1], "is no answer of accuracy or quantize"),
+        ({"network": "net", "agreements": []}, "is not an answer of accuracy or quantize"),
+        ([1], "is not an answer of accuracy or quantize"),
     ],
 )
 def test_what_does_not_fit_is_refused(answer: object, reason: str, tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_a_table_of_pictures_and_labels(tmp_path: Path, head: str) -> None:
     [
         ("", "has no lines FILE,LABEL"),
         ("file,label\n", "has no lines FILE,LABEL"),
-        ("a.png,1\nb.png,1\n", "line 2: .*b.png' is no file of these"),
+        ("a.png,1\nb.png,1\n", "line 2: .*b.png' is not a file of these"),
         ("a.png\n", "line 1: must be FILE,LABEL"),
         ("a.png,\n", "line 1: must be FILE,LABEL"),
     ],

@@ -80,7 +80,7 @@ def test_the_file_of_another_run_is_left_alone(tmp_path: Path, key: str) -> None
 def test_a_file_of_another_kind_is_left_alone(tmp_path: Path, text: str) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text(text)
-    with pytest.raises(InputError, match="is no results file"):
+    with pytest.raises(InputError, match="is not a results file"):
         results(path).__enter__()
     assert path.read_text() == text
 

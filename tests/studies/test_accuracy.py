@@ -215,7 +215,9 @@ def test_one_of_several_outputs_is_judged_and_all_are_compared(tmp_path: Path) -
     asked = AccuracyRequest(network, tmp_path / "d.npz", on=("simulate", DEFAULT.name))
     with pytest.raises(InputError, match="has 2; choose it with --output: 0 or '"):
         measure(asked)
-    with pytest.raises(InputError, match="--output 2 is no output of 'two_inputs'; choose from"):
+    with pytest.raises(
+        InputError, match="--output 2 is not an output of 'two_inputs'; choose from"
+    ):
         measure(replace(asked, output="2"))
     first, second = frontend.read(network).outputs
     for output, tensor in (("0", first), (second.name, second)):

@@ -92,7 +92,7 @@ def test_faults_are_sentences(study: Path, tmp_path: Path, monkeypatch: pytest.M
     assert not out.exists()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="has files that are no sweep's"):
+    with pytest.raises(InputError, match="has files that no sweep wrote"):
         run(study, "-o", tmp_path / "mine")
 
 

@@ -52,7 +52,7 @@ def test_labelled_data_have_files_of_their_own(tmp_path: Path) -> None:
 
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match="files that are no sweep's"):
+    with pytest.raises(InputError, match="files that no sweep wrote"):
         claim(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="is not a folder"):

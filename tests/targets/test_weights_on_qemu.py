@@ -117,11 +117,11 @@ DAMAGES: dict[str, Damage] = {
 
 SAID = {
     "UNKNOWN": r"the slot holds no file .*; load '.*it\.weights'$",
-    "TOO_OLD": "the file has an older format .*; make it anew with: ethosgen weights build NETWORK",
+    "TOO_OLD": "the file has an older format .*; create it again with: ethosgen weights build",
     "TOO_NEW": "the file has a newer format .*, with the ethosgen that generated the project$",
-    "DAMAGED": "the file's CRC is wrong, .* and if it is damaged itself, make it anew with: ",
+    "DAMAGED": "the file's CRC is wrong, .* and if it is damaged itself, create it again with: ",
     "TRUNCATED": "the file is cut short, or its slot is too small; load all of '",
-    "OTHER_NETWORK": "the file is for a network of another name; make it anew with: ",
+    "OTHER_NETWORK": "the file is for a network of another name; create it again with: ",
     "OTHER_CODE": "the file is for other code, .* --for .*, or build the firmware again$",
 }
 

@@ -123,7 +123,7 @@ def test_a_copied_project_is_built_afresh(
     find_firmware(open_project(other), "qemu")
     with caplog.at_level(logging.WARNING):
         build_project(other, watch=Watch())
-    assert f"'{other}' was built as '{project.directory}'; building it afresh" in caplog.text
+    assert f"'{other}' was built as '{project.directory}'; building it again" in caplog.text
     caplog.clear()
     build_project(other, watch=Watch())
     assert not caplog.records, "only once"

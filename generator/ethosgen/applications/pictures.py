@@ -17,7 +17,7 @@ def load_picture(
 ) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """Return an image in a camera's size, (height, width, channels), in grey or in colour.
 
-    Transparent parts are black. InputError for a file that is no image, ToolError without Pillow.
+    Transparent parts are black. InputError for another file, ToolError without Pillow.
     """
     EXTRAS["images"].require("reading images")
     from PIL import Image, UnidentifiedImageError
@@ -33,6 +33,6 @@ def load_picture(
     except FileNotFoundError:
         raise InputError(f"there is no image '{path}'") from None
     except UnidentifiedImageError:
-        raise InputError(f"'{path}' is no image that Pillow reads, such as a .png") from None
+        raise InputError(f"'{path}' is not an image that Pillow reads, such as a .png") from None
     except (OSError, ValueError, SyntaxError, MemoryError) as error:
         raise InputError(f"cannot read the image '{path}': {reason_of(error)}") from None

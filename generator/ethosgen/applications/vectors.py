@@ -26,7 +26,9 @@ def load_vectors(path: Path, size: int) -> list[Array]:
     elif path.suffix == ".npz":
         values = _read_npz(path)
     else:
-        raise InputError(f"'{path}' is no .csv, .npy or .npz file, which streams of vectors are")
+        raise InputError(
+            f"'{path}' is not a .csv, .npy or .npz file, the formats of streams of vectors"
+        )
     if values.dtype.kind not in "fiu":
         raise InputError(f"'{path}' holds {values.dtype}, but a sensor gives numbers")
     rows = values.reshape(len(values) if values.ndim else 1, -1).astype(np.float32)

@@ -99,7 +99,7 @@ class Cpu(Table):
         if self.mve and not core.has_mve:
             raise ValueError(f"mve: a {self.core} has no Helium; delete the line")
         if (self.icache or self.dcache) and self.core == "aarch64":
-            raise ValueError("dcache: Linux sees to the caches of an aarch64; delete the line")
+            raise ValueError("dcache: Linux manages the caches of an aarch64; delete the line")
         if (self.icache or self.dcache) and not core.has_caches:
             raise ValueError(f"dcache: a {self.core} has no data cache; delete the line")
         if self.fpu not in (None, "none") and core.fpu == "none":

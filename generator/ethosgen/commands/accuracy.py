@@ -120,7 +120,7 @@ def accuracy(
 ) -> None:
     """Measure a network's accuracy on labelled data.
 
-    Floats are quantized as in TFLite; integers of an input's own type are used as they are. Exit
+    It quantizes floats as TFLite does, and uses integers of an input's own type unchanged. Exit
     status 1 means that targets differ in a sample.
 
     \b

@@ -43,7 +43,7 @@ LABELS = path_option(
     "--app-labels",
     "labels",
     metavar="FILE",
-    help="With --app: a text file with a class's name in each line, in the order of the outputs.",
+    help="With --app: a text file with one class name per line, in the order of the outputs.",
 )
 
 _DEFAULT = ParameterSource.DEFAULT

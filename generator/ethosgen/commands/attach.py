@@ -114,8 +114,8 @@ def attach(
     """Run any firmware on stock QEMU with the NPU model.
 
     Use the firmware that you built for the board, with any NPU driver, any RTOS and any linker
-    script. Its console is this terminal, and its semihosting exit status is the command's. Each
-    inference of the NPU is reported on stderr.
+    script. Its console is this terminal, and its semihosting exit status is the command's. It
+    reports each inference of the NPU on stderr.
 
     \b
     ethosgen attach --elf app.elf --board corstone300

@@ -57,7 +57,7 @@ def check(
     as_json: bool,
     junit_path: Path | None,
 ) -> None:
-    """Run all that the nearest ethosgen.toml states: verify, accuracy, budgets.
+    """Run everything in the nearest ethosgen.toml: verify, accuracy, budgets.
 
     \b
         ethosgen init MODEL.tflite --board corstone300

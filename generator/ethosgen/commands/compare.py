@@ -112,8 +112,7 @@ def _listed(
     type=ValueChoice(GOALS),
     default=GOALS[0],
     show_default=True,
-    help="What the command that is proposed at the end is best at: time, RAM, flash, or the "
-    "smallest NPU.",
+    help="What the command proposed at the end minimizes: time, RAM, flash, or the smallest NPU.",
 )
 @click.option(
     "--build", is_flag=True, help="Also compile the firmware, so that flash includes the code."

@@ -16,7 +16,7 @@ NONE = "-"
 QUALITY = (
     "Cycles are estimates: of the NPU's, Vela's and the NPU model's, the larger counts; the CPU's",
     "are stored costs, which 'ethosgen verify' counts (docs/cycles.md). No silicon was measured.",
-    "'equal' was: the outputs of {run}, beside the oracle's.",
+    "'equal' was: the outputs of {run}, compared with the oracle's.",
 )
 _ON_NPU, _ON_CPU = "the NPU model", "this machine's CPU"
 
@@ -64,7 +64,7 @@ def report_lines(report: ComparisonReport, width: int) -> Iterator[str]:
         yield from (line.format(run=_who_ran(report.results)) for line in QUALITY)
     missing = {code for result in report.results if result.cost for code in result.cost.without}
     if missing:
-        yield f"+ ?: without {', '.join(sorted(missing))}, of which nothing is known."
+        yield f"+ ?: without {', '.join(sorted(missing))}, whose cycles are unknown."
     if any(result.cost and result.cost.code_bytes is None for result in report.results):
         yield "Flash is weights, constants and commands; --build adds the library's code."
     energies = {result.cost.energy for result in report.results if result.cost}

@@ -20,7 +20,7 @@ from ethosgen.host.demos import DEMOS, copy_demo, find_demo
 def demo(name: str | None, output: Path | None, as_json: bool) -> None:
     """List the demos, or copy the files of one: its networks and their inputs.
 
-    Existing files are not overwritten. Prints the commands that run the demo.
+    It overwrites no file, and prints the commands that run the demo.
 
     \b
         ethosgen demo digits

@@ -83,7 +83,7 @@ _REASONS = {
     "found-by-check": (
         "the check before anything is written found outputs that differ, and bisection found this "
         "operator",
-        "a minimal network lies in the folder that the message names, ready to be reported",
+        "a minimal network is in the folder that the message names, ready to be reported",
     ),
 }
 _ADVICE = {
@@ -98,7 +98,7 @@ _ADVICE = {
     "float": ("the network computes in float32", "ethosgen quantize"),
     "off-npu": (
         "operators run on the CPU beside an NPU and take much of the time",
-        "replace them in the network; the reason stands in the message",
+        "replace them in the network; the message states the reason",
     ),
     "faster-on-cpu": ("layers are estimated slower on the NPU", "--offload auto"),
     "dominant-layer": ("one layer takes more than half of the time", "shrink it"),
@@ -117,7 +117,7 @@ _ADVICE = {
 @click.argument("code", required=False)
 @JSON
 def explain(code: str | None, as_json: bool) -> None:
-    """Explain CODE: of an error, of a reason why an operator is on the CPU, or of advice.
+    """Explain the CODE of an error, of a reason why an operator is on the CPU, or of advice.
 
     \b
         ethosgen explain

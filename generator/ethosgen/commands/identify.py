@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def identify(file: Path, project: Path | None, weights: Path | None, as_json: bool) -> None:
     """Show which networks the firmware FILE has: an ELF file, a raw binary, Intel HEX or S-records.
 
-    Of each network: the start of the SHA-256 of its file, the digest of the library's sources, and
+    For each network: the start of the SHA-256 of its file, the digest of the library's sources, and
     the version of ethosgen; with weights apart, the digest of the code that accepts them. FILE may
     also be a file of weights.
 

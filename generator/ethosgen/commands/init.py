@@ -45,8 +45,8 @@ def init(
         ethosgen check
 
     With it verify, check, report, accuracy, project, build and run need no arguments here and in
-    the folders below. `check` fails if a budget of the file is exceeded. Without MODEL, the
-    networks in the folder are taken.
+    the folders below. `check` fails if a budget of the file is exceeded. Without MODEL, it takes
+    the networks in the folder.
     """
     from ethosgen.board import load_board
     from ethosgen.workspace.file import FILE, initial_text, workspace_schema

@@ -71,7 +71,7 @@ def man(ctx: click.Context, output: Path | None) -> None:
         ethosgen man
         man ethosgen-verify
 
-    A page has the text of --help. Pages of an earlier version are replaced.
+    A page has the text of --help. It replaces pages of an earlier version.
     """
     folder = output or Path(sys.prefix) / "share" / "man" / "man1"
     pages = dict(_pages(ctx.find_root().command, None, "ethosgen"))
@@ -81,7 +81,7 @@ def man(ctx: click.Context, output: Path | None) -> None:
         if not path.exists() or path.read_text(encoding="utf-8").startswith(_MARK):
             path.write_text(page, encoding="utf-8")
         else:
-            click.echo(f"{path} is not a page of ethosgen's: left as it is", err=True)
+            click.echo(f"{path} is not a page that ethosgen wrote, so it stays", err=True)
     click.echo(f"{folder}: {counted(len(pages), 'page')}")
     where = f"-M {folder.parent} " if output else ""
     click.echo(f"next: man {where}ethosgen-verify", err=True)

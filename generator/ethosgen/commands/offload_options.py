@@ -48,7 +48,7 @@ FETCH = click.option(
 FEED = click.option(
     "--feed",
     is_flag=True,
-    help="The application gives the input by rows, as a camera brings them, with NAME_feed(): the "
+    help="The application gives the input row by row, as a camera does, with NAME_feed(): the "
     "input is never whole in memory. For networks on the CPU alone (docs/streaming.md).",
 )
 STEP = click.option(

@@ -382,7 +382,9 @@ def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
     elements' names.
     """
 
-    @click.option("--host", metavar="USER@HOST", help="For Linux: the computer to run on, by ssh.")
+    @click.option(
+        "--host", metavar="USER@HOST", help="For Linux: the computer to run on, over ssh."
+    )
     @click.option(
         "--port",
         "ports",

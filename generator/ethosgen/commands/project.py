@@ -52,8 +52,8 @@ def project(
     """Generate a project: the model as a C library, and an application around it.
 
     With several models, each gets its own library; they share the NPU's driver and one arena, which
-    is as large as the largest needs. If the project exists, its application is kept, and so are its
-    models that are not named.
+    is as large as the largest needs. If the project exists, it keeps its application, and the
+    models that you do not name.
 
     \b
         ethosgen project MODEL.tflite --board corstone300 -o firmware

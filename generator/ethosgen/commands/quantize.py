@@ -95,8 +95,8 @@ def _share(_context: click.Context, parameter: click.Parameter, text: str | None
     "--max-loss",
     callback=_share,
     metavar="PERCENT",
-    help="Most accuracy that may be lost, e.g. 0.5%; as few layers as that needs become int16, by "
-    "measured sensitivity. Needs labels.",
+    help="Largest loss of accuracy to accept, e.g. 0.5%; as few layers as necessary become int16, "
+    "by measured sensitivity. Needs labels.",
 )
 @click.option(
     "--max-ms",

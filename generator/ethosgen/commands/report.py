@@ -89,7 +89,7 @@ def report(
     """Write one page about a network: what runs where and why, time, memory, exactness, sizes.
 
     The page is one file that opens without a network connection. With --board, QEMU runs the
-    firmware and its steps are measured; otherwise the times are estimates. --json prints what the
+    firmware and measures its steps; otherwise the times are estimates. --json prints what the
     page shows, and writes the page only with -o.
 
     \b

@@ -29,7 +29,7 @@ def watch(words: tuple[str, ...]) -> None:
         ethosgen watch
         ethosgen watch verify MODEL.tflite --board corstone300
 
-    It looks at the files that the command names, and at ethosgen.toml with the files in it. End it
+    It watches the files that the command names, and ethosgen.toml with the files in it. End it
     with Ctrl-C.
     """
     command = words or _USUAL

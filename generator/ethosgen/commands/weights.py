@@ -71,7 +71,7 @@ def info(file: Path, directory: Path | None, as_json: bool) -> None:
     type=click.IntRange(0),
     default=0,
     show_default=True,
-    help="A number in the file, by which an application can choose the newest.",
+    help="A number in the file, with which an application can choose the newest.",
 )
 @click.option(
     "--verify",
@@ -131,7 +131,7 @@ def build(
 
 def _written(built: Any) -> str:
     size, revision = counted(built.bytes, "byte"), built.weights.revision
-    return f"{built.file}: {size}, revision {revision}; the code stays as it is"
+    return f"{built.file}: {size}, revision {revision}; the code need not change"
 
 
 def _summary(content: Any, size: int) -> dict[str, Any]:

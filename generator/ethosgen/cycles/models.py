@@ -18,7 +18,7 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import unknown
 
 TAKEN = 2
-"""Cycles of a taken branch, beside its issue."""
+"""Cycles of a taken branch, besides its issue."""
 LOOP_ENDS = frozenset({"le", "letp"})
 """The mnemonics of branches that cost nothing."""
 WITHOUT_MODEL = frozenset({"dls", "wls", "dlstp", "wlstp", "lctp", "vmrs", "vmsr"})

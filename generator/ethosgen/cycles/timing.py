@@ -119,7 +119,7 @@ def _version(program: Path) -> str:
     try:
         return run_command([str(program), "--version"], _LIMIT_S).split("\n  ")[0]
     except CommandError as error:
-        raise ToolError(f"llvm-mca does not tell its version: {error}") from None
+        raise ToolError(f"llvm-mca does not report its version: {error}") from None
 
 
 def _open(path: Path) -> sqlite3.Connection:

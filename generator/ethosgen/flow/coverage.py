@@ -67,8 +67,8 @@ def measure_coverage(
             )
             if not _is_same(counted, outcome):
                 raise TargetError(
-                    "the firmware with the counters of --coverage computes other outputs than the "
-                    "one without; please report it: ethosgen bug"
+                    "the firmware with the counters of --coverage computes different outputs from "
+                    "the one without; please report it: ethosgen bug"
                 )
             return read_coverage(info, elf, counts)
 

@@ -31,7 +31,7 @@ def planned_headline(program: Program, place: Place) -> Headline:
 def _compared(plan: Plan) -> str:
     check = plan.check
     if check is None:
-        return "the check was left out"
+        return "the check was skipped"
     if check.oracle is None:
         return ""
     return check_text(check, plan.npu, plan.steps)

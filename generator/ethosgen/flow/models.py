@@ -1,4 +1,4 @@
-"""Models of hardware that a run needs beside its target: the NPU's, and those of users' devices."""
+"""Models of hardware that a run needs besides its target: the NPU's, and users' devices'."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -25,7 +25,7 @@ def require_counter(info: "ProjectInfo", on: str) -> None:
 
     if not require_target(on).has_clock:
         raise InputError(
-            "--profile has nothing to count with --on native: the clock of native_sim stands still "
+            "--profile has nothing to count with --on native: the clock of native_sim stops "
             "while a network runs; use --on qemu"
         )
     if not any(HOOK in text for text in _texts(info.directory, "*.c")):

@@ -27,7 +27,7 @@ class FrontEnd:
     under the first. `read` raises InputError for a damaged file, UnsupportedError for a network
     that the front end cannot represent. `takes` names the options that a source may have.
     `examples` returns the samples with golden outputs that a file of the format may have. Where
-    reading takes long, `versions` returns what decides the network beside the file: it is kept.
+    reading takes long, `versions` returns what decides the network besides the file: it is kept.
     `origin` returns what a file that was read says of the program that wrote it.
     """
 

@@ -32,7 +32,7 @@ def converted(
 ) -> Network:
     """Return a source's network from the cache, else read it, and keep it.
 
-    `versions` returns what decides the network beside the source and ethosgen itself.
+    `versions` returns what decides the network besides the source and ethosgen itself.
     """
     if os.environ.get(NO_CACHE):
         return read(source)

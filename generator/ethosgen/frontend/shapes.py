@@ -40,8 +40,8 @@ def _refuse_open(name: str, sizes: Sizes, source: Source, examples: Mapping[str,
         listed = ", ".join(map(str, sizes))
         example = ",".join(str(examples.get(s, 1)) if isinstance(s, str) else str(s) for s in sizes)
         raise InputError(
-            f"input '{name}' of '{source.name}' has the open shape ({listed}); say its sizes, e.g. "
-            f"--shape {name}={example}"
+            f"input '{name}' of '{source.name}' has the open shape ({listed}); give its sizes, "
+            f"e.g. --shape {name}={example}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Python environments beside ethosgen's own, for packages that are too heavy or contradict it.
+"""Python environments besides ethosgen's own, for packages that are too heavy or contradict it.
 
 An environment is an interpreter that has the packages of one of ethosgen's extras. It is looked for
 in the variable that names one, in the interpreter that runs ethosgen, and where `install` puts it.
@@ -125,7 +125,7 @@ class Environment:
         program = named_program(self.variable, named)
         if not _has(program, self.modules, 0):
             raise ToolError(
-                f"{self.variable} names '{named}', which is no Python with the packages "
+                f"{self.variable} names '{named}', which is not a Python with the packages "
                 f"{', '.join(self.modules)}; install {shlex.join(self.requirements)} there, or "
                 "unset the variable"
             )

@@ -184,6 +184,6 @@ def _lines(log: Path) -> list[str]:
 def _failure(task: _ProgramTask, lines: Sequence[str]) -> str:
     spoken = [line for line in lines if line.strip()]
     errors = [line for line in spoken if line.startswith(("ERROR", "Error"))]
-    last = next(iter((errors or spoken)[-1:]), "it ended without a word")
+    last = next(iter((errors or spoken)[-1:]), "it ended without a message")
     words = last.removeprefix("ERROR: ").strip()
     return f"{task.failure}: {words}; correct that and repeat, or {task.otherwise}"

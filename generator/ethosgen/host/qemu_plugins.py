@@ -47,5 +47,5 @@ def _interface() -> int:
     try:
         match = _VERSION.search(run_command([str(QEMU.find()), "--version"], _LIMIT_S))
     except CommandError as error:
-        raise ToolError(f"QEMU does not tell its version: {error}") from None
+        raise ToolError(f"QEMU does not report its version: {error}") from None
     return 2 if match and int(match[1]) >= _FIRST_WITH_NEW_PLUGINS else 1

@@ -1,4 +1,4 @@
-"""Programs beside Python's packages that `ethosgen doctor --install` installs together."""
+"""Programs besides Python's packages that `ethosgen doctor --install` installs together."""
 
 import os
 import shutil

@@ -81,7 +81,9 @@ def version() -> str:
     try:
         reply = run_script(ENVIRONMENTS[_ENVIRONMENT], _SCRIPT, "find_version", request)
     except ChildError as error:
-        raise ToolError(f"{PACKAGE} does not say its version ({error}); install it again") from None
+        raise ToolError(
+            f"{PACKAGE} does not report its version ({error}); install it again"
+        ) from None
     return str(reply.values["version"])
 
 

@@ -87,7 +87,7 @@ APPLICATION_BYTES = 4 << 10
 
 
 def arena_room(programs: Sequence[Program], board: Board, memory_mode: str) -> int:
-    """Return the bytes that the board leaves for the networks' arena, beside their other parts.
+    """Return the bytes that the board leaves for the networks' arena, besides their other parts.
 
     An application's stack and data get APPLICATION_BYTES of the same memory.
     """

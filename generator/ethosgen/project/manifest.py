@@ -258,7 +258,7 @@ def open_project(directory: Path) -> ProjectInfo:
 def _require_format(path: Path, version: object, maker: str) -> None:
     """Raise InputError for a manifest of another format; TypeError for no number."""
     if type(version) is not int:  # true and 1.0 equal 1
-        raise TypeError("a format that is no integer")
+        raise TypeError("a format that is not an integer")
     if version != FORMAT:
         remedy = "" if maker == __version__ else f"use ethosgen {maker}, which made it, or "
         raise InputError(

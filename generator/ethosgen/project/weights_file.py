@@ -140,7 +140,7 @@ def read_weights(data: bytes, what: str, codes: Sequence[WeightsCode] = ()) -> W
         said = f"{what} has only {counted(len(data), 'byte')}: it is truncated"
         raise WeightsError(said, Status.WEIGHTS_TRUNCATED, "magic")
     if data[: len(MAGIC)] != MAGIC:
-        said = f"{what} is no file of weights: it does not begin with '{MAGIC.decode()}'"
+        said = f"{what} is not a file of weights: it does not begin with '{MAGIC.decode()}'"
         raise WeightsError(said, Status.WEIGHTS_UNKNOWN, "magic")
     version = int.from_bytes(data[4:8], "little")
     if version != FORMAT:

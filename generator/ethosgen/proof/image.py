@@ -140,7 +140,9 @@ def read_image(elf: Path) -> FirmwareImage:
         with elf.open("rb") as file:
             parsed = ELFFile(file)
             if (machine := parsed["e_machine"]) != "EM_ARM":
-                raise InputError(f"'{elf}' is no firmware for a Cortex-M: its machine is {machine}")
+                raise InputError(
+                    f"'{elf}' is not firmware for a Cortex-M: its machine is {machine}"
+                )
             parts = tuple(_part(s) for s in parsed.iter_sections() if _is_kept(s))
             symbols = parsed.get_section_by_name(".symtab")
             return _with_symbols(parts, symbols)

@@ -60,7 +60,7 @@ def read_quality(paths: Sequence[Path], names: Sequence[str]) -> MeasuredQuality
             found = _with(found, answer)
         except (KeyError, TypeError, ValueError):
             raise InputError(
-                f"'{path}' is no answer of accuracy or quantize; write one with --json"
+                f"'{path}' is not an answer of accuracy or quantize; write one with --json"
             ) from None
     return found if paths else None
 
@@ -72,7 +72,9 @@ def _read(path: Path) -> Mapping[str, Any]:
         raise InputError(f"cannot read '{path}' as JSON: {error}") from None
     is_ours = isinstance(answer, dict) and ("agreements" in answer or "sqnr_db" in answer)
     if not is_ours:
-        raise InputError(f"'{path}' is no answer of accuracy or quantize; write one with --json")
+        raise InputError(
+            f"'{path}' is not an answer of accuracy or quantize; write one with --json"
+        )
     return dict(answer)
 
 

@@ -154,7 +154,7 @@ def _by_table(path: Path, table: Path) -> tuple[list[tuple[Path, int]], tuple[st
     for (line, name), label in rows:
         file = path / name
         if file.suffix.lower() not in ALL or not file.is_file():
-            raise InputError(f"{table}, line {line}: '{file}' is no file of these: {KINDS}")
+            raise InputError(f"{table}, line {line}: '{file}' is not a file of these: {KINDS}")
         files.append((file, _number_of(label, table) if is_numbers else names.index(label)))
     return files, names
 

@@ -92,7 +92,7 @@ class Results:
             head = None
         if not isinstance(head, dict) or head.get("kind") != KIND:
             raise InputError(
-                f"'{self._path}' is no results file of this command; name another --results"
+                f"'{self._path}' is not a results file of this command; name another --results"
             )
         other = next((key for key in self._head if head.get(key) != self._head[key]), None)
         if other is not None:

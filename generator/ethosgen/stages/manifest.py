@@ -68,7 +68,7 @@ def open_manifest(directory: Path) -> Manifest:
     try:
         content = json.loads(path.read_bytes())
         if type(content["format"]) is not int:  # true and 1.0 equal 1
-            raise TypeError("a format that is no integer")
+            raise TypeError("a format that is not an integer")
         if content["format"] != FORMAT:
             raise InputError(
                 f"'{path}' has format {content['format']}, but this ethosgen reads {FORMAT}; "

@@ -114,7 +114,7 @@ def read_snapshots(path: Path) -> dict[str, Snapshot]:
     """Read what a file of --json or a project says of each of its networks."""
     if path.is_dir():
         if not is_project(path):
-            raise InputError(f"'{path}' is no project; name one, or a file of --json")
+            raise InputError(f"'{path}' is not a project; name one, or a file of --json")
         return {network.name: _of_project(network) for network in open_project(path).networks}
     try:
         text = path.read_text(encoding="utf-8")
@@ -128,7 +128,7 @@ def read_snapshots(path: Path) -> dict[str, Snapshot]:
         return dict(map(_of_answer, networks))
     except (KeyError, TypeError, AttributeError):
         raise InputError(
-            f"'{path}' is no answer of verify, run, check or report; write one with --json"
+            f"'{path}' is not an answer of verify, run, check or report; write one with --json"
         ) from None
 
 

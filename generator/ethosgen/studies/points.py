@@ -130,7 +130,7 @@ def _measure_exactness(point: Point, place: Place, plan: Plan) -> tuple[Exactnes
     """Run the plan on the NPU model and compare it with the oracle, or say why not."""
     network = place.network
     if point.samples == 0:
-        return None, "no samples were asked for"
+        return None, "no samples were requested"
     if is_compiled(network):
         return None, "the file is compiled already: no oracle runs it"
     count = point.samples or default_samples(network, SAMPLES, MOST_WORK)

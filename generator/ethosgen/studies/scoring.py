@@ -137,7 +137,7 @@ def _choose(network: Network, output: str | None) -> Tensor:
         fitting = list(outputs[int(output) :][:1])
     if len(fitting) != 1:
         raise InputError(
-            f"--output {output} is no output of '{network.name}'; choose from: {names}"
+            f"--output {output} is not an output of '{network.name}'; choose from: {names}"
         )
     return fitting[0]
 
@@ -154,7 +154,7 @@ def _classes(network: Network, data: Labelled, output: Tensor) -> tuple[str, ...
     """Return the names of a classifier's classes."""
     if output.elements < 2:
         raise InputError(
-            f"'{network.name}' has one output element, so it is no classifier; name it as the "
+            f"'{network.name}' has one output element, so it is not a classifier; name it as the "
             "score of a detector with --score 0"
         )
     classes = output.elements

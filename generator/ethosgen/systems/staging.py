@@ -159,7 +159,7 @@ def _require_cuttable(network: Network, system: System) -> None:
     if asked > most:
         raise InputError(
             f"'{network.name}' can be cut into at most {counted(most, 'stage')}, but "
-            f"{asked} are asked for: it has {counted(len(network.graph.operators), 'operator')}; "
+            f"{asked} were requested: it has {counted(len(network.graph.operators), 'operator')}; "
             "use fewer elements"
         )
 

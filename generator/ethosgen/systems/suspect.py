@@ -13,7 +13,8 @@ from ethosgen.values.outcome import Arrays, Difference, compare
 from ethosgen.verdict.judgement import golden_answer
 
 NOT_AGAIN = (
-    "in a second run each element answered rightly for what it received: the fault does not repeat"
+    "in a second run each element answered correctly for what it received: the fault does not "
+    "repeat"
 )
 
 

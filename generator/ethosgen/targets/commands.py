@@ -133,7 +133,7 @@ def run_commands(
             answers = [answer for each in commands for answer in session.ask(each, timeout_s)]
             told = [answer for answer in answers if _TOLD.match(answer)]
             if not told:
-                raise ProtocolError(f"the application told no result for item {number}")
+                raise ProtocolError(f"the application reported no result for item {number}")
             for answer in told:
                 lines.append(answer)
                 on_line(answer)

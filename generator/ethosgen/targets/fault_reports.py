@@ -47,7 +47,7 @@ _BUS_FAULTS = {
 }
 """The bus faults in CFSR; an MPC, a PPC or a TGU that stops an access causes them."""
 _CAUSES = {
-    1: "the SAU has fewer regions than its partition.h asks for; join memories there",
+    1: "the SAU has fewer regions than its partition.h requires; join memories there",
     2: (
         "a block of a memory protection controller or TCM gate would be secure only in part; move "
         "the borders in its partition.h to multiples of the block"

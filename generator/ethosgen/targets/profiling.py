@@ -51,8 +51,9 @@ def read_profile(
         ) from None
     if not reply.hook_ticks and not any(count.ticks for count in (reply.outside, *reply.steps)):
         raise TargetError(
-            "the firmware's counter stands still: the processor may lack it (not every DWT counts "
-            "cycles), or a debugger has stopped it; choose another [counter] in the board file"
+            "the firmware's counter does not advance: the processor may lack it (not every DWT "
+            "counts cycles), or a debugger has stopped it; choose another [counter] in the "
+            "board file"
         )
     hook = reply.hook_ticks / reply.hook_calls
     return make_profile(steps, unit, reply.outside, reply.steps, hook)

@@ -87,7 +87,7 @@ def describe_refusal(status: int, info: ProjectInfo) -> str:
         return ""
     file = " or ".join(f"'{file}'" for file in files)
     project = shlex.quote(str(info.directory))
-    make = f"make it anew with: ethosgen weights build NETWORK --for {project}"
+    make = f"create it again with: ethosgen weights build NETWORK --for {project}"
     return ": " + text.format(file=file, make=make)
 
 

@@ -48,7 +48,7 @@ def describe_lockup(log: str, elf: Path) -> str | None:
         return f"the firmware crashed: {overflow_text(len(stack))}"
     return (
         f"the firmware crashed: the processor locked up at 0x{pc:08x} ({place_of(pc, elf)}), in "
-        f"exception {xpsr & _IPSR}, by a fault in its handler of faults or without vectors, with "
+        f"exception {xpsr & _IPSR}, by a fault in its fault handler or without vectors, with "
         f"the stack pointer at 0x{sp:08x}"
     )
 

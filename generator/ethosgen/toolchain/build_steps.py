@@ -38,7 +38,7 @@ def drop_foreign_build(source: Path, place: Path) -> None:
     home = Path(made_for.get("CMAKE_HOME_DIRECTORY", source))
     own = Path(made_for.get("CMAKE_CACHEFILE_DIR", place))
     if not (_is_same(home, source) and _is_same(own, place)):
-        _LOG.warning("'%s' was built as '%s'; building it afresh", source, home)
+        _LOG.warning("'%s' was built as '%s'; building it again", source, home)
         shutil.rmtree(place)
 
 

@@ -41,7 +41,7 @@ def save_stack_header(path: Path, elf: Path, bounds: Sequence[StackBound]) -> No
     """
     try:
         if path.exists() and _OURS not in path.read_text(encoding="utf-8", errors="replace"):
-            raise InputError(f"'{path}' exists and is no header of ours; name another file")
+            raise InputError(f"'{path}' exists, and ethosgen did not write it; name another file")
         path.write_text(_text(elf.name, bounds), encoding="utf-8")
     except OSError as error:
         raise cannot_write(path, error) from None

@@ -9,7 +9,7 @@ CHANNELS_LAST = "nhwc"
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the user says about a file beside its bytes.
+    """What the user says about a file besides its bytes.
 
     `shapes` are those of inputs with open sizes. With CHANNELS_LAST as `input_layout`, inputs of
     channels-first networks have their channels last.

@@ -146,7 +146,7 @@ class Mending:
             raise UnsupportedError(
                 f"the accelerator '{partition.backend}' computes operator {index + 1} of "
                 f"'{self._network.name}', {operator.code} with output "
-                f"'{graph.output_name(operator)}', wrongly: {differing[index]}; nothing was "
+                f"'{graph.output_name(operator)}', incorrectly: {differing[index]}; nothing was "
                 "written; 'ethosgen accelerators check' tries each of its operations, "
                 "--allow-fallback leaves such operators to the CPU"
             )

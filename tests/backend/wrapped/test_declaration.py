@@ -111,5 +111,7 @@ def test_a_bad_class_is_one_sentence(text: str, said: str, tmp_path: Path) -> No
 
 def test_another_order_of_weights_is_refused(tmp_path: Path) -> None:
     toml = changed('weights = "HWIO"', 'weights = "OHW"', CONV)
-    with pytest.raises(InputError, match="'OHW' is no order of CONV_2D's dimensions, which are OH"):
+    with pytest.raises(
+        InputError, match="'OHW' is not an order of CONV_2D's dimensions, which are OH"
+    ):
         load_wrapped(str(write_folder(tmp_path / "conv", toml)))

@@ -104,7 +104,7 @@ def test_measured_cycles_are_looked_up(model: Path, tmp_path: Path) -> None:
     offers = load_wrapped(str(folder)).offers(plan_of(model), {})
     assert [offer.cycles for offer in offers.values()] == [1234, None]
     (folder / "measured.csv").write_text("output_channels\n8\n")
-    with pytest.raises(InputError, match=r"measured\.csv' is no table of cycles"):
+    with pytest.raises(InputError, match=r"measured\.csv' is not a table of cycles"):
         load_wrapped(str(folder)).offers(plan_of(model), {})
 
 

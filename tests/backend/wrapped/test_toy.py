@@ -68,7 +68,7 @@ def test_what_it_computes_wrongly_is_an_error_or_stays_on_the_cpu(
         simulate(model, folder)
     said = str(refused.value)
     assert "the accelerator 'wrong' computes operator" in said and "ADD with output" in said
-    assert re.search(r"wrongly: \d+ of \d+ outputs", said) and "--allow-fallback" in said
+    assert re.search(r"incorrectly: \d+ of \d+ outputs", said) and "--allow-fallback" in said
     report = simulate(model, folder, allow_fallback=True)
     assert report.passed and report.plan.shares[0].operators == 0
     assert {cpu.erratum for cpu in report.plan.cpu_operators} == {"", "found-by-check"}

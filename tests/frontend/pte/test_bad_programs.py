@@ -269,7 +269,7 @@ def newer(stream: bytes) -> bytes:
         (in_place, "keeps state between runs or overwrites a value"),
         (control, "has control flow"),
         (other_method, "has no method with instructions"),
-        (integer_input, "input 1 of 'bad.pte' is no tensor"),
+        (integer_input, "input 1 of 'bad.pte' is not a tensor"),
         (unwritten, "reads value 0, which nothing has written"),
         (short_constant, "constant 0 lacks bytes"),
         (newer, "schema version 1"),

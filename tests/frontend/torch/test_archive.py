@@ -166,7 +166,7 @@ def test_functions_other_than_operators_are_never_looked_up(target: str) -> None
     ["__import__('os').abort()", "s0.__class__", "open('x')", "s0[0]", "lambda: 1", "Symbol('x')"],
 )
 def test_sizes_other_than_arithmetic_are_never_evaluated(size: str) -> None:
-    with pytest.raises(InputError, match="no expression"):
+    with pytest.raises(InputError, match="not an expression"):
         read(archive(model(sizes=(size, 4))))
 
 
@@ -198,15 +198,15 @@ STATES: list[tuple[bytes, str]] = [
     ),
     (
         changed(input_specs=[{"user_input": {"arg": {"as_int": 3}}}]),
-        "an input that is no tensor",
+        "an input that is not a tensor",
     ),
     (
         changed(input_specs=[{"custom_obj": {"arg": {"name": "o"}, "custom_obj_name": "o"}}]),
-        "an input that is no tensor",
+        "an input that is not a tensor",
     ),
     (
         changed(output_specs=[{"user_output": {"arg": {"as_none": True}}}]),
-        "an output that is no tensor",
+        "an output that is not a tensor",
     ),
     (archive(model(outputs=branch("mine.Output", "null", leaf()))), "returns a mine.Output"),
     (archive(model() | {"schema_version": {"major": 9, "minor": 0}}), "in the schema 9"),

@@ -280,7 +280,7 @@ def test_no_elf_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "app.bin"
     other.write_bytes(b"no ELF")
     board = ("--board", "corstone300")
-    refuse(other, *board, sentence="is no ELF file; pass the linker's output")
+    refuse(other, *board, sentence="is not an ELF file; pass the linker's output")
     refuse(Path(sys.executable).resolve(), *board, sentence="not for a Cortex-M")
 
 

@@ -30,7 +30,7 @@ from ethosgen.values.plan import Plan, Share
 
 CYCLES = "cycles"
 SANITIZERS = ("-fsanitize=address", "-fno-omit-frame-pointer")
-"""They end a program that reads or writes beside its memories, and say where."""
+"""They end a program that reads or writes outside its memories, and say where."""
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ def _read_table(folder: AcceleratorFolder, file: str) -> CycleTable:
         cycles = {tuple(c for i, c in enumerate(r) if i != place): int(r[place]) for r in rows}
     except (ValueError, IndexError):
         raise InputError(
-            f"'{folder.origin / file}' is no table of cycles: its first line names terms and "
+            f"'{folder.origin / file}' is not a table of cycles: its first line names terms and "
             f"'{CYCLES}', the others have a number for each"
         ) from None
     return CycleTable(tuple(name for i, name in enumerate(head) if i != place), cycles)

@@ -87,7 +87,7 @@ class _CallArguments:
     def _array(self, name: str, array: NDArray[Any]) -> tuple[str, Argument]:
         dtype = str(array.dtype)
         if dtype not in C_TYPES:
-            raise Refusal(f"{name} has the type {dtype}, which C has not")
+            raise Refusal(f"{name} has the type {dtype}, which C does not have")
         blob = Blob(
             f"{self.stem}_{name}",
             np.ascontiguousarray(array).tobytes(),
@@ -188,7 +188,7 @@ def number(expression: Expression, match: Match) -> int:
     if isinstance(value, bool) or (isinstance(value, float) and value.is_integer()):
         value = int(value)
     if not isinstance(value, int) or not -(1 << 31) <= value < 1 << 31:
-        raise Refusal(f"{expression.text} is {value}, which is no int32_t")
+        raise Refusal(f"{expression.text} is {value}, which is not an int32_t")
     return value
 
 
@@ -206,7 +206,7 @@ def cycles_of(
 
 
 def start_of(folder: AcceleratorFolder, match: Match) -> int:
-    """Return the cycles of a call beside those of its operators."""
+    """Return the cycles of a call besides those of its operators."""
     own = match.operation.start
     return folder.declaration.start if own is None else _estimate(own, match) or 0
 

@@ -156,7 +156,7 @@ class DeclaredOperation(Table):
             raise ValueError(f"weights: {code} has no weights; delete the line")
         if sorted(self.weights) != sorted(own):
             raise ValueError(
-                f"weights: '{self.weights}' is no order of {code}'s dimensions, which are {own}"
+                f"weights: '{self.weights}' is not an order of {code}'s dimensions, which are {own}"
             )
 
     @property
@@ -251,7 +251,7 @@ class Declaration(Table):
             if (operation.pack_method) and not self.python:
                 raise ValueError(f"operator.{number}.weights: it names a method, but `python` none")
         if self.device and self.kind == "library":
-            raise ValueError('device: a library has no registers; say kind = "device"')
+            raise ValueError('device: a library has no registers; write kind = "device"')
         return self
 
     def _check_names(

@@ -382,7 +382,7 @@ class HostProgram:
         copied = f"{self._place.name}/{self._folder.name}/"
         frames = [f["where"] for f in _FRAME.finditer(said) if f["where"].startswith(copied)]
         place = f" in {frames[0].replace(copied, f'{self._folder.origin}/')}" if frames else ""
-        return f"{match['what']}{place}: it accesses memory beside its tensors and scratch"
+        return f"{match['what']}{place}: it accesses memory outside its tensors and scratch"
 
     def _call_text(self, partition: Partition) -> str:
         names = ", ".join(f"'{self._plan.residual.tensors[i].name}'" for i in partition.outputs)

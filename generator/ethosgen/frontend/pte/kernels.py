@@ -43,7 +43,7 @@ class KernelCall:
         """Return an argument that must be a finite number."""
         value = self.value(place)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise UnsupportedError(f"its argument {place} is no number")
+            raise UnsupportedError(f"its argument {place} is not a number")
         if not math.isfinite(value):
             raise UnsupportedError(f"its argument {place} is {value}")
         return value
@@ -52,17 +52,17 @@ class KernelCall:
         """Return an argument that must be an integer."""
         value = self.number(place)
         if not isinstance(value, int):
-            raise UnsupportedError(f"its argument {place} is no integer")
+            raise UnsupportedError(f"its argument {place} is not an integer")
         return value
 
     def integers(self, place: int) -> tuple[int, ...]:
         """Return an argument that must be a list of integers."""
         items = self.value(place)
         if not isinstance(items, Items):
-            raise UnsupportedError(f"its argument {place} is no list")
+            raise UnsupportedError(f"its argument {place} is not a list")
         numbers = [self.values[i] for i in items.of]
         if not all(isinstance(value, int) for value in numbers):
-            raise UnsupportedError(f"its argument {place} is no list of integers")
+            raise UnsupportedError(f"its argument {place} is not a list of integers")
         return tuple(int(value) for value in numbers)  # type: ignore[arg-type]
 
 

@@ -150,7 +150,7 @@ class _Translation:
         value = self._method.values[index]
         if not isinstance(value, TensorValue):
             raise UnsupportedError(
-                f"{what} of '{self._name}' is no tensor; export a method that takes and returns "
+                f"{what} of '{self._name}' is not a tensor; export a method that takes and returns "
                 "tensors"
             )
         if value.dtype not in DTYPES.values():

@@ -154,7 +154,7 @@ def _refuse_other(name: str, ends: set[str]) -> None:
             f"'{name}' is a pickled checkpoint or TorchScript, which could run any code when read; "
             f"{_SAVE}"
         )
-    raise InputError(f"'{name}' is a zip file, but no .pt2 file; {_SAVE}")
+    raise InputError(f"'{name}' is a zip file, but not a .pt2 file; {_SAVE}")
 
 
 def _program(members: Mapping[str, bytes], name: str) -> ExportedProgram:
@@ -209,7 +209,7 @@ def _check_signature(signature: Mapping[str, Any], name: str) -> None:
         ((kind, about),) = spec.items()
         if kind == "custom_obj" or (kind == "user_input" and "as_tensor" not in about["arg"]):
             raise UnsupportedError(
-                f"'{name}' has an input that is no tensor ({json.dumps(about)[:80]}); export it "
+                f"'{name}' has an input that is not a tensor ({json.dumps(about)[:80]}); export it "
                 "with this value fixed"
             )
     for spec in signature["output_specs"]:
@@ -221,7 +221,7 @@ def _check_signature(signature: Mapping[str, Any], name: str) -> None:
                 "a state of its own"
             )
         if "as_tensor" not in about["arg"]:
-            raise UnsupportedError(f"'{name}' has an output that is no tensor; leave it out")
+            raise UnsupportedError(f"'{name}' has an output that is not a tensor; leave it out")
 
 
 def _check_names(tree: Any, name: str) -> Iterator[tuple[str, int]]:
@@ -240,7 +240,7 @@ def _check_names(tree: Any, name: str) -> Iterator[tuple[str, int]]:
     if expression is not None:
         short = _readable(expression)
         if not _is_expression(short):
-            raise InputError(f"'{name}' has a size that is no expression: {expression}")
+            raise InputError(f"'{name}' has a size that is not an expression: {expression}")
         yield short, int((tree.get("hint") or {}).get("as_int", 1))
     if isinstance(tree.get("type"), str) and set(tree) == {"type", "index"}:
         tree.update(type="cpu", index=None)
@@ -303,7 +303,7 @@ def _leaves(tree: Mapping[str, Any], path: tuple[Any, ...]) -> Iterator[tuple[An
         )
     notes = json.loads(tree["context"] or "null")
     if "__enum__" in (tree["context"] or "") or not isinstance(notes, _TREES[kind] or type(None)):
-        raise ValueError("its inputs or outputs have keys that are no text")
+        raise ValueError("its inputs or outputs have keys that are not text")
     if kind is None:
         yield path
         return

@@ -1,4 +1,4 @@
-"""Converters of PyTorch's operators to Relax, beside those that TVM has; for importer.py."""
+"""Converters of PyTorch's operators to Relax, besides those that TVM has; for importer.py."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

@@ -239,7 +239,7 @@ def _fft(_op: Operator, tensors: Sequence[Tensor]) -> Shape:
     (shape, *others) = shapes
     require(not others and len(shape) == 3, f"has inputs of shapes {[list(s) for s in shapes]}")
     is_power = all(size & (size - 1) == 0 for size in shape[1:])
-    require(is_power, f"transforms {list(shape[1:])}, which are no powers of two")
+    require(is_power, f"transforms {list(shape[1:])}, which are not powers of two")
     return shape
 
 

@@ -58,7 +58,7 @@ def decode(code: bytes, addr: int, register: Register) -> Access:
     """
     instruction = next(_decoder().disasm(code, addr, 1), None)
     if instruction is None:
-        raise _refusal("an instruction that is no load or store of 32-bit words", addr)
+        raise _refusal("an instruction that is not a load or store of 32-bit words", addr)
     if instruction.id in _MULTIPLE:
         return _several(instruction, register)
     if instruction.id not in _SINGLE | _PAIR:
@@ -118,6 +118,6 @@ def _several(instruction: capstone.CsInsn, register: Register) -> Access:
 
 def _refusal(what: str, addr: int) -> TargetError:
     return TargetError(
-        f"{what} at 0x{addr:08x} accesses the NPU's registers: they are words, so access them by "
+        f"{what} at 0x{addr:08x} accesses the NPU's registers: they are words, so access them with "
         "32-bit loads and stores (volatile uint32_t)"
     )

@@ -103,7 +103,7 @@ def check_elf(elf: Path) -> None:
             is_whole = _is_whole(image, elf.stat().st_size)
     except ELFError:
         raise InputError(
-            f"'{elf}' is no ELF file; pass the linker's output, not a .bin or .hex"
+            f"'{elf}' is not an ELF file; pass the linker's output, not a .bin or .hex"
         ) from None
     except OSError as error:
         raise InputError(f"cannot read '{elf}': {error.strerror}") from None

@@ -160,7 +160,7 @@ class WatchedNpu:
             if offset is None or offset % 4:
                 raise TargetError(
                     f"the instruction at 0x{pc:08x} accesses 0x{addr:08x} and the NPU's registers "
-                    "at once, or none of them: access each by its own load or store"
+                    "at once, or none of them: access each with its own load or store"
                 )
             if executed.loads:
                 self._stub.set_register(register, int(self._page[offset // 4]))

@@ -142,7 +142,7 @@ class _Attempt:
             staying = on_cpu
 
     def _tied(self, staying: Mapping[OperatorIndex, str]) -> dict[OperatorIndex, str]:
-        """Return the operators that bool tensors keep beside those that stay."""
+        """Return the operators that bool tensors keep besides those that stay."""
         computes = self.request.vela.npu.computes_in_bool
         return beside_bools(self.network.graph, staying, computes=computes)
 

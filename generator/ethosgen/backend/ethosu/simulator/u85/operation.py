@@ -1,4 +1,4 @@
-"""U85's operations as typed values, beside those that it shares with U55 and U65.
+"""U85's operations as typed values, besides those that it shares with U55 and U65.
 
 A convolution, a pooling and an output stage are those of U55 with more parameters. Elementwise
 operations, resizing and copies are U85's own.

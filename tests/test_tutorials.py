@@ -22,6 +22,13 @@ from tests.support.snippets import snippets
 PAGES = {
     name: ROOT / "docs" / f"from_{name}.md" for name in ("keras", "onnx", "project", "pytorch")
 }
+ALIF = """
+#define NPU_HP_BASE 0x400e1000u
+enum { NPU_HP_IRQ_IRQn = 55 };
+void NVIC_EnableIRQ(int number);
+void NPU_HP_IRQHandler(void);
+"""
+"""What the example takes from the header of Alif's pack."""
 DATA = re.compile(r"import numpy|from sklearn|digits = |images = |labels = |np\.save")
 """The lines of a script that need no TensorFlow."""
 
@@ -133,6 +140,7 @@ def test_the_way_into_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert (folder / "build" / "app.elf").exists()
     (npu,) = snippets("c", "Alif Ensemble", page)
     (tmp_path / "npu.c").write_text(npu)
+    (tmp_path / "alif.h").write_text(ALIF)
     model = tmp_path / str(alif) / "digits" / "model"
     strict = ["-std=c11", "-Wall", "-Wextra", "-Werror", "-mcpu=cortex-m55", "-fsyntax-only"]
     subprocess.run([str(GCC.find()), *strict, f"-I{model}", str(tmp_path / "npu.c")], check=True)

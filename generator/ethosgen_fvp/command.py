@@ -50,6 +50,6 @@ def install(folder: Path) -> None:
 
 
 def _require_ours(path: Path) -> None:
-    """Raise InputError for a program that we have not written."""
+    """Raise InputError for a program that we did not write."""
     if path.exists() and _MARK not in path.read_bytes()[:200].decode(errors="replace"):
         raise InputError(f"'{path}' is another program; name another DIR, or move it away")

@@ -1,4 +1,4 @@
-"""The parameters of the FVPs (-C NAME=VALUE): one table of those that are known.
+"""The parameters of the FVPs (-C NAME=VALUE): one table of the known ones.
 
 A parameter does what Arm says, or has nothing to change here and is taken silently. Any other is
 named on stderr, and ignored.
@@ -92,7 +92,7 @@ def known_parameters(platform: FixedPlatform) -> Mapping[str, Parameter]:
 class ParameterValues:
     """The parameters of a command line, without their quotes; the last value of each counts.
 
-    InputError for one that is no NAME=VALUE.
+    InputError for one that is not NAME=VALUE.
     """
 
     def __init__(self, platform: FixedPlatform, settings: Sequence[str]) -> None:

@@ -168,7 +168,7 @@ def _report_fault(inference: Inference) -> None:
 
 
 def _name_ignored(line: CommandLine, values: ParameterValues) -> None:
-    """Name on stderr what is asked for and not done."""
+    """Name on stderr what was requested and not done."""
     for name in values.unknown():
         tell(f"-C {name} is ignored: there is no such parameter here")
     for option in line.ignored:

@@ -16,7 +16,7 @@ class Adjacency:
     weights: Floats
 
     def within(self, vertices: Ints, scratch: Ints) -> "Adjacency":
-        """Return the part between some vertices, which it numbers anew in their order.
+        """Return the part between some vertices, which it renumbers in their order.
 
         `scratch` has an element for each vertex of the whole, all -1, and has so afterwards.
         """

@@ -56,7 +56,7 @@ def read_system(path: Path | None, mesh: Mesh | None) -> MeshSystem:
 
 
 def mesh_of(width: int, height: int) -> Mesh:
-    """Return a mesh; InputError if that is no size."""
+    """Return a mesh; InputError if that is not a size."""
     try:
         return Mesh(width=width, height=height)
     except ValidationError as error:

@@ -6,8 +6,8 @@
   samples. To say so takes no time.
 - Transfers take the links along x, then along y. A link passes one transfer at a time, first come,
   first served, and takes bytes / bandwidth for it. Switching is virtual cut-through: a transfer
-  goes on to the next link one latency after it started on this one, and waits in the router if that
-  is busy.
+  continues to the next link one latency after it started on this one, and waits in the router if
+  that is busy.
 - The inputs of the network come by ports, each with a link of its own, and go to their task when
   it has a free buffer; its outputs leave by ports, which take them at any time.
 - Sample s is let in at s times the least period, so that a placement which reaches it is not

@@ -262,7 +262,7 @@ def _result(function: Any) -> str:
 
 
 def _left_over(function: Any, name: str, executor: Executor, check: bool) -> dict[str, str]:
-    """Compile a partition; return the composites of which something stays on the CPU."""
+    """Compile a partition; return the composites that stay partly on the CPU."""
     island = None
     try:
         island = read_island(function, name)
@@ -277,7 +277,7 @@ def _left_over(function: Any, name: str, executor: Executor, check: bool) -> dic
 
 
 def _on_cpu(island: Island, plan: Plan, moves: frozenset[str]) -> dict[str, str]:
-    """Return the composites of which something computes on the CPU, with the reasons."""
+    """Return the composites that compute partly on the CPU, with the reasons."""
     graph = island.network.graph
     makers = {graph.tensors[op.outputs[0]].name: op for op in graph.operators}
     reasons: dict[str, str] = {}

@@ -34,7 +34,7 @@ def content_of(network: Network) -> str:
 
 
 def _asked(networks: Sequence[Network], executor: Executor) -> list[str]:
-    """Ask about networks of which none is known yet."""
+    """Ask about networks, none of them known yet."""
     whole = Network("composites", (side_by_side([network.graph for network in networks]),))
     offers = executor.offers(whole)
     answers, first = [], 0

@@ -45,7 +45,7 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Cluster]:
 def _require_scheduler(address: str) -> None:
     """Raise InputError if no scheduler of dask answers at an address.
 
-    A client itself waits without end for what is no scheduler, and then cannot be closed.
+    A client itself waits without end for anything but a scheduler, and then cannot be closed.
     """
     try:
         kind = asyncio.run(asyncio.wait_for(_kind_at(address), _CONNECT_S))
@@ -74,7 +74,7 @@ async def _kind_at(address: str) -> str:
 
 
 def _quieten() -> None:
-    """Keep dask's log to itself unless the user asked for logs: a worker's death is no news here.
+    """Keep dask's log to itself unless the user asked for logs: a worker's death is not news here.
 
     Its loggers get a level of their own at the import.
     """

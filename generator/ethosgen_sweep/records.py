@@ -22,7 +22,7 @@ def results_bytes(results: Sequence[Result]) -> bytes:
 
 
 def read_results(data: bytes) -> tuple[Result, ...] | None:
-    """Return results, equal to what was written; None if these are no results."""
+    """Return results, equal to what was written; None if these are not results."""
     try:
         return _RESULTS.validate_python(json.loads(data))
     except (ValueError, ValidationError):

@@ -206,7 +206,7 @@ def find_networks(study: Study, path: Path) -> tuple[Path, ...]:
 
 
 def networks_of(table: DataTable, study: Study, path: Path) -> frozenset[Path]:
-    """Return the networks that a table of data is for; InputError for one that is no study's."""
+    """Return the networks that a table of data is for; InputError for one of no study."""
     networks = find_networks(study, path)
     if not table.networks:
         return frozenset(networks)

@@ -90,7 +90,7 @@ class StudyData:
                 yield Batch((Job(key, run),), source)
 
     def take(self, answer: JobAnswer) -> None:
-        """Keep an answer; one that is no value becomes the shard's fault."""
+        """Keep an answer; one that is not a value becomes the shard's fault."""
         value = answer.value
         if value is None or not self._is_value(answer.key, value):
             self.faults[answer.key] = answer.fault or "its worker sent no outputs"

@@ -134,7 +134,7 @@ class Todo:
         yield from self.data.batches()
 
     def take(self, answer: JobAnswer) -> None:
-        """Keep an answer; one that is no result becomes the fault of its point or shard."""
+        """Keep an answer; one that is not a result becomes the fault of its point or shard."""
         if answer.key in self.data.runs:
             self.data.take(answer)
             return
@@ -167,7 +167,7 @@ def sweep(asked: SweepRequest, watch: Watch) -> SweepReport:
     """Measure what the store lacks of a study's points and shards; return all results in order.
 
     InputError for a faulty study. TargetError if the scheduler goes away: what was done until then
-    is in the store, so the next sweep goes on from there.
+    is in the store, so the next sweep continues from there.
     """
     require_dask()
     started = time.perf_counter()

@@ -75,7 +75,7 @@ class Application(Protocol):
 
 @runtime_checkable
 class Commanded(Protocol):
-    """What an application has besides if it takes commands of text, not items in frames."""
+    """What else an application has if it takes commands of text, not items in frames."""
 
     def commands(self, item: bytes) -> list[str]:
         """Return the commands for an item."""
@@ -83,7 +83,7 @@ class Commanded(Protocol):
 
 @runtime_checkable
 class TakesRows(Protocol):
-    """What an application has besides if `--feed` can give the network its input by rows."""
+    """What else an application has if `--feed` can give the network its input by rows."""
 
     def row_bytes(self, networks: Networks) -> int:
         """Return the size of a row, which the host then sends at a time."""

@@ -246,7 +246,7 @@ def _blocks(sound: Array) -> list[bytes]:
 def load_sound(path: Path) -> Array:
     """Return the samples of a WAV file, int16 [n].
 
-    InputError for a file that is none, or is not 16-bit PCM with one channel at RATE.
+    InputError for any other file, or one that is not 16-bit PCM with one channel at RATE.
     """
     try:
         with wave.open(str(path), "rb") as file:

@@ -1,6 +1,6 @@
 """Reads the names of a network's classes, from a text file or from the network's own file.
 
-A .tflite file with metadata is a zip archive besides: associated files such as labels.txt are
+A .tflite file with metadata is also a zip archive: associated files such as labels.txt are
 appended to the flatbuffer. That is where TensorFlow Lite's own tools find them.
 """
 
@@ -19,13 +19,13 @@ FILE = "labels.txt"
 NO_WORDS = ("silence", "unknown", "noise", "background", "other")
 """Labels that name no word, in any case, with or without underscores around them."""
 MOST_BYTES = 1 << 20
-"""A larger labels.txt in a network's file is none: a small archive may unpack to gigabytes."""
+"""A larger labels.txt in a network's file does not count: small archives can hold gigabytes."""
 
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, UnicodeDecodeError, EOFError),
     *(KeyError, NotImplementedError, OSError, RuntimeError, ValueError),
 )
-"""What zipfile raises for a file that is no archive, or has none of that name, or is damaged."""
+"""What zipfile raises for a damaged archive, one without that name, and another file."""
 _NOT_IN_C = ('"', "\\", "??", "/*", "*/")
 """What would end a C string or a comment; two question marks begin a trigraph of C11."""
 

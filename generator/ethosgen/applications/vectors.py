@@ -16,8 +16,8 @@ Array = np.ndarray[Any, Any]
 def load_vectors(path: Path, size: int) -> list[Array]:
     """Return a file's rows as vectors of `size` floats.
 
-    A file with one column is a signal, which is cut into vectors. InputError for a file that is
-    none, or whose rows have another size.
+    A file with one column is a signal, which is cut into vectors. InputError for any other file, or
+    one whose rows have another size.
     """
     if path.suffix == ".csv":
         values = _read_csv(path)

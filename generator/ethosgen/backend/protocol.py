@@ -1,7 +1,7 @@
 """What a backend is: the protocols that the flow calls, and the values that they pass.
 
 `Backend` is what all have in common: they offer operators at a cost, compile a choice of them, and
-add files to a project. An accelerator has a device besides: `AcceleratorBackend` joins its parts,
+add files to a project. An accelerator also has a device: `AcceleratorBackend` joins its parts,
 one for each kind of caller. A user's own is `Wrapped`. `ethosgen.backend` is their registry.
 """
 

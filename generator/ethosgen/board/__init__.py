@@ -97,7 +97,7 @@ class Board(BoardFacts):
     def for_platform(self, platform: str, is_element: bool = False) -> "Board":
         """Return the board as a platform's projects have it.
 
-        Only bare-metal firmware that is no element of a pipeline runs on a stand-in.
+        Only bare-metal firmware that is not an element of a pipeline runs on a stand-in.
         """
         if self.run.stand_in is None or (find_platform(platform).stands_in and not is_element):
             return self

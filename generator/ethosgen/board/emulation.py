@@ -20,7 +20,7 @@ class Bell(Table):
 
 
 class SharedRam(Table):
-    """The memory that QEMU shares with the NPU model, and what the model needs besides."""
+    """The memory that QEMU shares with the NPU model, and what else the model needs."""
 
     memory_backend: str
     """The machine's memory that can be a file."""

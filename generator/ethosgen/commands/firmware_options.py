@@ -1,4 +1,4 @@
-"""Options for what a firmware that is built for a run has besides."""
+"""Options for what a firmware has in addition for a run."""
 
 import click
 

@@ -14,7 +14,7 @@ class Size(click.ParamType):  # type: ignore[type-arg] # generic only since clic
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the bytes; InputError for a text that is no size, or less than a byte."""
+        """Return the bytes; InputError for a text that is not a size, or less than a byte."""
         if isinstance(value, int):
             return value
         size = bytes_of(str(value))

@@ -65,7 +65,7 @@ def missing_text(error: click.MissingParameter) -> str:
 
 
 def _has_argument(command: click.Command, words: list[str]) -> bool:
-    """Return whether words name a network or folder; what is wrong in them is said later."""
+    """Return whether words name a network or folder; what is wrong in them is reported later."""
     if not any(parameter.name in _ARGUMENTS for parameter in command.params):
         return False
     try:
@@ -99,7 +99,7 @@ def _value(parameter: click.Parameter, value: Any, place: Path) -> Any:
 def _require_known(
     options: Mapping[str, Any], path: Path, commands: Mapping[str, click.Command]
 ) -> None:
-    """Raise InputError for a name that is no option of any command that reads the file."""
+    """Raise InputError for a name that is not an option of any command that reads the file."""
     known = {
         option.removeprefix("--")
         for name in sorted(_FULL)

@@ -49,7 +49,7 @@ _COMPILERS = {GCC.name: "newlib", linux_gcc().name: "glibc"}
 class Finding:
     """A package or tool to find; `remedy` is the command that installs it, or other advice.
 
-    An `optional` one serves only some formats; it is no fault if it is missing.
+    An `optional` one serves only some formats; it is not a fault if it is missing.
     """
 
     name: str

@@ -156,7 +156,7 @@ def make_plan(
 ) -> Plan:
     """Divide a network between the NPU, if there is one, users' accelerators, and the CPU.
 
-    The plan is of the optimized network. `ask` runs the oracle on the original for the check.
+    The plan is for the optimized network. `ask` runs the oracle on the original for the check.
     """
     planner, options = settings.planner(), settings.options
     costing = Costing.of(planner.accelerators.cpu, settings.accelerator)

@@ -11,7 +11,7 @@ def keep_file(path: Path, data: bytes, most: int, by_size: bool = True) -> None:
     """Write a file, and remove others of its folder and suffix until the rest fits `most`.
 
     The ones that were not used for the longest time go first. `most` limits the bytes of all files,
-    or, without `by_size`, their number. A full disk, or a folder of someone else, is no error.
+    or, without `by_size`, their number. A full disk, or a folder of someone else, is not an error.
     """
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

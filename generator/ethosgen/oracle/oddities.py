@@ -83,8 +83,8 @@ def undefined_elements(
 ) -> Mask:
     """Return a mask of the results that are undefined in C++; `oracle` ran the operator.
 
-    `values` has the tensors that are no constants, by index. LiteRT's CAST saturates, so its result
-    is always defined.
+    `values` has the tensors that are not constants, by index. LiteRT's CAST saturates, so its
+    result is always defined.
     """
     target = tensors[operator.outputs[0]]
     none = np.zeros(target.shape, bool)

@@ -28,7 +28,7 @@ _ALONE = "#000000"
 
 
 def check_format(name: str) -> str:
-    """Return the suffix of a file's name; InputError for one that is no plot's.
+    """Return the suffix of a file's name; InputError for any other.
 
     ToolError if Matplotlib is not installed.
     """

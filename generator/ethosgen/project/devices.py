@@ -91,7 +91,7 @@ def _irq(device: Device, placed: int | None, spare: Iterator[int]) -> int | None
 
 
 def _irq_text(device: Device, irq: int | None) -> dict[str, Any]:
-    """Return the interrupt as C has it: a number, or a macro for one that nobody has said."""
+    """Return the interrupt as C has it: a number, or a macro if nobody has stated it."""
     if device.has_interrupt and irq is None:
         return {"irq_text": f"ETHOSGEN_{device.c_name.upper()}_IRQ", "is_irq_unknown": True}
     return {"irq_text": str(-1 if irq is None else irq), "is_irq_unknown": False}

@@ -1,4 +1,4 @@
-"""The registry of platforms' files, and of what their templates need besides."""
+"""The registry of platforms' files, and of what else their templates need."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What projects for Linux have besides: C++ and libraries of users' accelerators, and a clock."""
+"""What else projects for Linux have: C++ and libraries of users' accelerators, and a clock."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath

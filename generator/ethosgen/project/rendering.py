@@ -172,7 +172,7 @@ def _source_facts(facts: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
 def _application_facts(
     programs: Sequence[Program], app: str | None, labels: Sequence[str], layout: Layout
 ) -> dict[str, Any]:
-    """Return the templates' values for an application besides."""
+    """Return more of the templates' values, for an application."""
     if app is None:
         return {"app": None}
     application, networks = find_application(app), [program.plan.network for program in programs]

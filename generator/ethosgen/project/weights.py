@@ -121,7 +121,7 @@ def code_digest(program: Program, files: Mapping[str, bytes]) -> str:
 def code_text(content: bytes) -> str:
     """Return C without comments, on one line for each of its lines that is not empty.
 
-    What only says by which ethosgen, and from what, it was generated is no code.
+    Text that only says which ethosgen generated it, and from what, is not code.
     """
     text = _IDENTITY.sub("", _COMMENT.sub(" ", content.decode()))
     return "\n".join(" ".join(line.split()) for line in text.splitlines() if line.split())

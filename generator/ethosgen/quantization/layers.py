@@ -33,7 +33,7 @@ class QuantizedLayer:
     """An operator of the float network and its result in the quantized one.
 
     `dtype` is that of its result, float32 if it was not quantized. `inputs` are those that have
-    floats in the float network and are no constants. `readers` are layers that read the result.
+    floats in the float network and are not constants. `readers` are layers that read the result.
     """
 
     name: str

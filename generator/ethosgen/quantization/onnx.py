@@ -316,7 +316,7 @@ def _move_before_rounding(graph: Any, activation: Any) -> None:
 
     Between an int16 result and int8 readers it would compute in float. For Relu both orders give
     the same values, because int16 has the zero point 0; for Clip they may differ by half a step of
-    int16, where a limit is no multiple of one. The written file is the same for every runtime.
+    int16, where a limit is not a multiple of one. The written file is the same for every runtime.
     """
     readers = _readers(graph)
     makers = {node.output[0]: node for node in graph.node}
@@ -411,7 +411,7 @@ def _values(session: Any, sample: dict[str, Array]) -> dict[str, Array]:
 def _layers(
     folder: Path, request: dict[str, Any], energies: Mapping[str, list[float]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the float network's layers; a fused activation is no layer of its own."""
+    """Yield the float network's layers; a fused activation is not a layer of its own."""
     graph = onnx.load(folder / _FLOAT).graph
     quantized_graph = onnx.load(folder / request["output"]).graph
     kinds = {constant.name: constant.data_type for constant in quantized_graph.initializer}

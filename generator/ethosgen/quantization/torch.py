@@ -427,7 +427,7 @@ def _source(node: Any) -> Any:
 def _layers(
     reference: Any, module: Any, energies: Mapping[str, list[float]]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the operators of the float module; a fused activation is no layer of its own."""
+    """Yield the operators of the float module; a fused activation is not a layer of its own."""
     rounded = _rounded(module)
     fused: set[str] = set()
     nodes = {node.name: node for node in module.graph.nodes}

@@ -1,4 +1,4 @@
-"""What lies where in the arena and in a fast scratch, and when.
+"""What is where in the arena and in a fast scratch, and when.
 
 A call of the CPU is one slot of time, a call of the NPU one for each of its operations.
 """

@@ -1,4 +1,4 @@
-"""How near the NPU's layers are to the most that its MAC units and its memories allow."""
+"""How near the NPU's layers are to the limits of its MAC units and its memories."""
 
 from collections import Counter
 from collections.abc import Sequence

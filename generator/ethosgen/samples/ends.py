@@ -25,7 +25,7 @@ COUNT = 7 + ROUNDS
 """
 
 _MOST = 2.0**62
-"""The bound of a ramp: the ends of int64 are no doubles."""
+"""The bound of a ramp: the ends of int64 are not doubles."""
 _SEGMENT = 128
 """The 16-bit values of one segment of an interpolated table."""
 

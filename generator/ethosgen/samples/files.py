@@ -179,7 +179,7 @@ def read_archive(path: Path) -> dict[str, Array]:
 
 
 def _plain(member: Any) -> Array:
-    """Return an archive's member; ValueError for bytes, which numpy gives if it is no array."""
+    """Return an archive's member; ValueError for bytes, which numpy gives if it is not an array."""
     if not isinstance(member, np.ndarray):
         raise ValueError("not an array")
     return member

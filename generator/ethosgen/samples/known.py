@@ -1,6 +1,6 @@
 """The known input of a self-test: the firmware generates most of it, so it needs no flash.
 
-`generated` is the function of ethosgen_self_test.h, from which it is written anew here.
+`generated` is the function of ethosgen_self_test.h, rewritten here.
 """
 
 from typing import Any

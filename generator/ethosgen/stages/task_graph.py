@@ -29,7 +29,7 @@ Replicas = Annotated[int, Field(ge=1, le=MOST_ELEMENTS)]
 
 
 class GraphTable(Table):
-    """A part of a file of task graphs: infinity is no figure, and "from" is also `sender`."""
+    """A part of a file of task graphs: infinity is not a figure, and "from" is also `sender`."""
 
     model_config = ConfigDict(allow_inf_nan=False, populate_by_name=True)
 

@@ -2,7 +2,7 @@
 
     host ── element 0 ── element 1 ── … ── host
 
-Samples go in as fast as the first element takes them. Each element has a console besides, over
+Samples go in as fast as the first element takes them. Each element also has a console, over
 which it is identified, and asked about its progress if the outputs stay out.
 """
 

@@ -132,7 +132,7 @@ def run_application(
 ) -> tuple[list[str], ApplicationWork | None]:
     """Feed an application with items and return the lines that it prints, and its work.
 
-    The work is None on a target whose clock stands still. `timeout_s` is for the work on one item.
+    The work is None on a target whose clock stops. `timeout_s` is for the work on one item.
     TargetError if the application or the target fails, or if a line was lost; NpuFault if the NPU
     model stopped at a command.
     """

@@ -37,7 +37,7 @@ class Frame:
 class Decoder:
     """Finds frames in received data; drops damaged ones, for the sender to repeat.
 
-    `between` gets what is no frame: damaged ones, or text that the firmware prints.
+    `between` gets what is not a frame: damaged ones, or text that the firmware prints.
     """
 
     def __init__(self, between: Callable[[bytes], None] = lambda _data: None) -> None:

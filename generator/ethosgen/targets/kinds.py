@@ -80,7 +80,7 @@ class TargetKind:
 
     `start` makes a target for a firmware. `variant` names the build: "board" as for the board
     itself. `counts_instructions` is false where the firmware's counter measures time, `has_clock`
-    where it stands still while a network runs. `can_run` says whether it runs a board's firmware,
+    where it stops while a network runs. `can_run` says whether it runs a board's firmware,
     `platform` names the only one that it runs.
     """
 

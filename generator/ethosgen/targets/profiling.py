@@ -41,7 +41,7 @@ def read_profile(
 ) -> Profile:
     """Return the profile of the last run.
 
-    InputError if the firmware was not built for it, TargetError if its counter stands still.
+    InputError if the firmware was not built for it, TargetError if its counter does not advance.
     """
     try:
         reply = session.profile(len(steps), timeout_s)

@@ -38,7 +38,7 @@ def stack_size(elf: Path) -> int | None:
 
 
 def describe_lockup(log: str, elf: Path) -> str | None:
-    """Return what QEMU's output says of a fault inside of a fault; None if it tells of none."""
+    """Return what QEMU's output says of a fault inside of a fault; None if it reports none."""
     if "qemu: fatal: Lockup" not in log:
         return None
     registers = dict(_REGISTER.findall(log))

@@ -21,7 +21,7 @@ _SOURCES = ("app", "application", "board", "src")
 
 
 def write_stack_header(elf: Path, bounds: Sequence[StackBound]) -> bool:
-    """Write the bounds beside the firmware that they are of; return False if they are there."""
+    """Write the bounds beside their firmware; return False if they are there."""
     path = elf.parent / FOLDER / FILE
     text = _text(elf.name, bounds)
     try:

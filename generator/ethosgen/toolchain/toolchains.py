@@ -28,7 +28,7 @@ def _find_application(info: ProjectInfo, variant: str, _folder: Path | None, on:
 
 @dataclass(frozen=True)
 class BuildSwitches:
-    """What a firmware has besides: counters for a profile, self-tests when it starts."""
+    """What else a firmware has: counters for a profile, self-tests when it starts."""
 
     profile: bool = False
     self_test: bool = False

@@ -157,7 +157,7 @@ class AccuracyReport:
     """A network's accuracy on labelled data; the first of the targets gives it.
 
     It has passed if the targets agree in every sample. One of `classification` and `detection` is
-    None. They are of `output`, None for the only one, in `samples`; `silent` samples had none,
+    None. They are for `output`, None for the only one, in `samples`; `silent` samples had none,
     because the network waited for more inputs. `taken` says what a pixel p or a sound's value v
     became, "" without pictures and sounds.
     """

@@ -89,9 +89,9 @@ class Cost:
     arena_bytes: int
     """The arena of NPU and CPU together."""
     fast_bytes: int
-    """In dedicated_sram, what the NPU's own SRAM holds besides."""
+    """In dedicated_sram, what the NPU's own SRAM holds in addition."""
     sram_bytes: int
-    """What of the network lies in SRAM: the arena, and in some modes weights and commands."""
+    """What part of the network is in SRAM: the arena, and in some modes weights and commands."""
     constant_bytes: int
     """Weights, other constants and commands: what the network takes of the flash, without code."""
     npu_operators: int | None

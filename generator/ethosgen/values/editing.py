@@ -53,7 +53,7 @@ class GraphEdit:
         self.operators[operator] = replace(edited, inputs=tuple(inputs))
 
     def done(self) -> Graph:
-        """Return the graph, without tensors that nobody uses; both are numbered anew."""
+        """Return the graph, without tensors that nobody uses; both are renumbered."""
         return compacted(self.graph, self.tensors, list(self.operators.values()))
 
 

@@ -9,7 +9,7 @@ from ethosgen.values.network import ABSENT, Network
 _WEIGHTED = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV"})
 """Operators whose second input is their weights."""
 DEFECT = "a defect of ethosgen; please report it"
-"""What is said of a changed network that computes something else."""
+"""What a report says about a changed network that computes something else."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Change:
 class Optimization:
     """The changes of a network, and its products and weights before and after.
 
-    `kept` says why the network was used as it is although changes were found; "" if it was changed.
+    `kept` says why the original network was used although changes were found; "" if it was changed.
     """
 
     changes: tuple[Change, ...]

@@ -154,7 +154,7 @@ class Report:
     sram_choice: SramChoice | None = None
     """What a limit of the SRAM chose; None if there was none."""
     application: ApplicationReport | None = None
-    """The application's run; None if the firmware has none besides."""
+    """The application's run; None if the firmware has no other."""
     constant: tuple[str, ...] = ()
     """Outputs that were the same for all samples."""
     flash_capacity: int | None = None
@@ -387,7 +387,7 @@ class FirmwareReport:
     shared_bytes: Mapping[str, int]
     wall_s: Mapping[str, float] = field(default_factory=dict)
     application: ApplicationReport | None = None
-    """The application's run; None if the firmware has none besides."""
+    """The application's run; None if the firmware has no other."""
     flash_capacity: int | None = None
     ram_capacity: int | None = None
     """As a Report's."""

@@ -1,4 +1,4 @@
-"""Rows as a table of pandas, which is no requirement."""
+"""Rows as a table of pandas, which is not required."""
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module

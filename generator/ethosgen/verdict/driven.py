@@ -1,4 +1,4 @@
-"""Remembers plans of which each operator, alone at the ends of its inputs, was found exact.
+"""Remembers plans whose operators were each found exact, alone at the ends of their inputs.
 
 The trial takes most of the time of `project` for a large network. It is kept in the user's cache
 by a digest of all that decides it. A plan with an operator that differs is never kept.

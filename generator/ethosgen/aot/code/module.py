@@ -40,7 +40,7 @@ def wait_symbol(schedule: StepSchedule, step: int, name: str) -> str:
 
 
 def results_name(step: int) -> str:
-    """Return the name of a step's results together, also where there are none."""
+    """Return the joint name of a step's results, even if there are none."""
     return f"results_{step}"
 
 

@@ -55,7 +55,7 @@ def identifier(name: str, default: str) -> str:
 
 
 def _make_unique(reserved: Set[str]) -> Callable[[str, Set[str]], str]:
-    """Return a function that makes words unique, and different from others besides."""
+    """Return a function that makes words unique, and different from some others."""
     taken = set(reserved)
 
     def unique(word: str, others: Set[str]) -> str:

@@ -1,6 +1,6 @@
 """An inference in slices: the entry of C returns after a band of rows, or after an operator.
 
-Where it goes on is in an array of C, NAME_progress, that the entry and its chains share.
+Where it continues is in an array of C, NAME_progress, that the entry and its chains share.
 """
 
 from collections.abc import Sequence

@@ -40,7 +40,7 @@ def describe_steps(body: Body, symbol: str, calls: Sequence[str]) -> tuple[Marke
 def number_marks(steps: Sequence[MarkedStep], symbol: str) -> Mapping[str, int]:
     """Return the number of each mark in the entry `symbol` and in the entries of subgraphs.
 
-    After its last step, a subgraph goes on with the step that runs it.
+    After its last step, a subgraph continues with the step that runs it.
     """
     numbers = {mark(symbol): 0}
     for number, marked in enumerate(steps, 1):

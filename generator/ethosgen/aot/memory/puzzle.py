@@ -165,7 +165,7 @@ def _joined(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def _largest(sets: Iterable[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
-    """Return the sets that are no part of another."""
+    """Return the sets that are not part of another."""
     by_size = sorted({tuple(sorted(some)) for some in sets}, key=lambda some: (-len(some), some))
     kept: list[frozenset[int]] = []
     for some in map(frozenset, by_size):

@@ -71,7 +71,7 @@ def reach_of(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
 
 
 def moving_inputs(op: Operator, tensors: Sequence[Tensor]) -> tuple[int, ...]:
-    """Return the inputs that are no constants."""
+    """Return the inputs that are not constants."""
     return tuple(i for i in op.inputs if i != ABSENT and tensors[i].data is None)
 
 
@@ -171,7 +171,7 @@ def band_of(
     across = axes[1]
     span = (across.target - 1) * across.stride + (across.taps - 1) * across.dilation + 1
     after = max(span - across.padding - across.source, 0)
-    # The columns that no window covers are no padding, but count for the size of the output.
+    # The columns that no window covers are not padding, but count for the size of the output.
     outside = band.above, band.below
     options = {"padding": EXPLICIT, "explicit_padding": (outside, (across.padding, after))}
     return replace(op, options={**op.options, **options}), tuple(changed)

@@ -120,7 +120,7 @@ class Nest:
         return buffer
 
     def outside(self, buffer: Any, declarations: Sequence[Any]) -> Any:
-        """Take over the declarations of a buffer that is no parameter, and return the buffer."""
+        """Take over the declarations of a buffer that is not a parameter, and return the buffer."""
         self._declarations += declarations
         return buffer
 

@@ -46,7 +46,7 @@ class Struct:
     def __init_subclass__(cls, *, name: str = "") -> None:
         """Make the class a frozen dataclass whose members are given by name.
 
-        Without a name it is no struct, but has the first members of those that derive from it.
+        Without a name it is not a struct, but has the first members of those that derive from it.
         """
         dataclass(frozen=True, kw_only=True)(cls)
         if not name:

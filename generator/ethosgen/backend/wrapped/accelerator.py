@@ -282,7 +282,7 @@ def load_wrapped(name_or_path: str) -> WrappedAccelerator:
 
 
 def _read_table(folder: AcceleratorFolder, file: str) -> CycleTable:
-    """Return a measured table; InputError for a file that is none."""
+    """Return a measured table; InputError for any other file."""
     try:
         lines = list(csv.reader(io.StringIO(folder.files[file].decode())))
         head, *rows = [line for line in lines if line]

@@ -178,7 +178,7 @@ def _in_local_memory(memory: LocalMemory, maker: _CallArguments, call: Call) -> 
 
 
 def number(expression: Expression, match: Match) -> int:
-    """Return an integer formula's value; Refusal if it has none or is no int32."""
+    """Return an integer formula's value; Refusal if it has none or is not an int32."""
     try:
         value = expression.evaluate(match.site.terms)
     except AbsentError as name:

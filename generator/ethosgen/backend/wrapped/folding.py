@@ -17,7 +17,7 @@ ALIGNMENT = 16
 
 @dataclass(frozen=True)
 class Taken:
-    """A chain that an accelerator takes, its call, its cycles, and those of the start besides."""
+    """A chain that an accelerator takes, its call, its cycles, and those of the start."""
 
     match: Match
     parameters: Parameters

@@ -40,7 +40,7 @@ def imported(model: Any, name: str, shapes: dict[str, list[int]]) -> Any:
         cause = importer.failure or error
         words = " ".join(str(cause).split())[:300]
         if isinstance(cause, (KeyError, IndexError, AttributeError, AssertionError)):
-            words = "TVM's importer does not know this form of it"  # their text is no sentence
+            words = "TVM's importer does not know this form of it"  # their text is not a sentence
         raise UnsupportedError(f"cannot import '{name}'{importer.node}: {words}") from None
     return module
 

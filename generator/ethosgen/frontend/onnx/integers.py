@@ -30,7 +30,7 @@ class _Form:
     channels: tuple[int, ...] = (1, 1)
     bias: int | None = None
     plain: int = 0
-    """The inputs before the first operand, which are no numbers."""
+    """The inputs before the first operand, which are not numbers."""
 
 
 _FORMS = {

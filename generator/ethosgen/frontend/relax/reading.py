@@ -306,7 +306,7 @@ class Reading:
 
 
 def _types_of(function: Any) -> list[str]:
-    """Return the types of a function's results, "" of what is no tensor."""
+    """Return the types of a function's results, "" for anything but a tensor."""
     result = function.ret_ty
     fields = result.fields if hasattr(result, "fields") else [result]
     return [str(field.dtype) if isinstance(field, relax.TensorType) else "" for field in fields]

@@ -10,7 +10,7 @@ __all__ = ["FORMAT", "read", "recognizes", "written"]
 
 
 def read(source: Source) -> Network:
-    """Read a .tflite file; InputError if a layout is asked for that it cannot have."""
+    """Read a .tflite file; InputError for a layout that it cannot have."""
     from ethosgen.frontend.tflite.reader import parse_network
 
     network = parse_network(source.data, source.name)

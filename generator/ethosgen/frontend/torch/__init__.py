@@ -1,6 +1,6 @@
 """The front end for .pt2 files: programs that torch.export.save wrote, quantized by PT2E.
 
-archive     checks a file and writes it anew without anything pickled; no torch
+archive     checks a file and rewrites it without anything pickled; no torch
 importer    runs in the environment "torch": program to Relax to graph
 """
 

@@ -204,7 +204,7 @@ def _payload(members: Mapping[str, bytes], kind: str, own: str, name: str) -> by
 
 
 def _check_signature(signature: Mapping[str, Any], name: str) -> None:
-    """Refuse inputs that are no tensors, and programs that keep a state."""
+    """Refuse inputs that are not tensors, and programs that keep a state."""
     for spec in signature["input_specs"]:
         ((kind, about),) = spec.items()
         if kind == "custom_obj" or (kind == "user_input" and "as_tensor" not in about["arg"]):

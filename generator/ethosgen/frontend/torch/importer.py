@@ -1,6 +1,6 @@
 """Turns an exported program into a graph; runs in the environment "torch", as a file.
 
-The archive was checked and written anew before, so nothing in it is pickled. Composite operators
+The archive was checked and rewritten before, so nothing in it is pickled. Composite operators
 such as linear stay whole, since they are what the quantizer saw; only those that TVM does not know
 are decomposed.
 """

@@ -33,7 +33,7 @@ _MOVES: dict[str, Callable[[Operator, Tensor], bytes]] = {
 def fold_moves(
     operators: Sequence[Operator], tensors: Sequence[Tensor], outputs: Sequence[int]
 ) -> tuple[tuple[Operator, ...], tuple[Tensor, ...]]:
-    """Return the operators that stay, numbered anew, and the tensors with the folded constants.
+    """Return the operators that stay, renumbered, and the tensors with the folded constants.
 
     The operators must fit TOSA and be in order. What makes an output of the graph stays.
     """

@@ -2,7 +2,7 @@
 
 QEMU has no Ethos-U, and its machines read 0 where the NPU's registers are. QEMU's GDB stub has a
 watchpoint on these registers: QEMU stops before each access, `access` decodes the instruction, the
-model's registers answer it, and QEMU goes on behind it. The interrupt is pended in the NVIC.
+model's registers answer it, and QEMU continues after it. The interrupt is pended in the NVIC.
 
 So the firmware needs no change: neither another driver, nor other addresses, nor another linker
 script. The memories that QEMU cannot share are copied to the model before a command stream, and

@@ -42,7 +42,7 @@ Register = Callable[[int], int]
 class Access:
     """Words in the order of the instruction: (address, register); bytes of the instruction.
 
-    `updates` are the registers that it changes besides: those of addresses.
+    `updates` are the other registers that it changes: those of addresses.
     """
 
     loads: bool
@@ -54,7 +54,7 @@ class Access:
 def decode(code: bytes, addr: int, register: Register) -> Access:
     """Return the access of the instruction at `addr`.
 
-    TargetError if it is no access of 32-bit words.
+    TargetError if it is not an access of 32-bit words.
     """
     instruction = next(_decoder().disasm(code, addr, 1), None)
     if instruction is None:
@@ -71,7 +71,7 @@ def decode(code: bytes, addr: int, register: Register) -> Access:
 
 
 def advanced(xpsr: int) -> int:
-    """Return XPSR after an instruction: an IT block goes on to its next one."""
+    """Return XPSR after an instruction: an IT block continues with its next one."""
     state = (xpsr >> 25 & 0x3) | (xpsr >> 8 & 0xFC)
     state = state & 0xE0 | state << 1 & 0x1F if state & 0x7 else 0
     return xpsr & ~0x0600_FC00 | (state & 0x3) << 25 | (state & 0xFC) << 8

@@ -44,7 +44,7 @@ class Conversation:
     """Runs the processor, serves the watchpoint, and passes everything else to the user's GDB.
 
     With a `listener`, the processor waits at reset until a GDB continues it. When that GDB
-    detaches, the processor goes on, and another one may connect. `heap` is for a run without one.
+    detaches, the processor continues, and another one may connect. `heap` is for a run without one.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Conversation:
             self._drop()
 
     def halt(self) -> bool:
-        """Stop the processor, if it runs; return whether it stands still."""
+        """Stop the processor, if it runs; return whether it has stopped."""
         if self._resume is not None:
             try:
                 self._stub.interrupt()
@@ -99,7 +99,7 @@ class Conversation:
             waiting.append(self._listener)
         readable = ready or select.select(waiting, [], [], self._patience_s())[0]
         if self._stub in readable:
-            # Acknowledgements alone are no packet: do not wait for one, or nobody checks the time.
+            # Acknowledgements are not a packet: waiting for one would stop checks of the time.
             reply = self._stub.receive(0)
             if reply is not None:
                 self._hear(reply)
@@ -111,7 +111,7 @@ class Conversation:
             self._npu.act()
 
     def _patience_s(self) -> float:
-        """Return how long nothing has to be done; time stands still while the processor does."""
+        """Return how long nothing has to be done; time stops while the processor does."""
         due_s = self._npu.due_s if self._npu is not None else None
         if due_s is None or self._resume is None:
             return _CHECK_S

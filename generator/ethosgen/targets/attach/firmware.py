@@ -95,7 +95,7 @@ def _is_whole(image: ELFFile, size: int) -> bool:
 
 
 def check_elf(elf: Path) -> None:
-    """Raise InputError for a file that is no ELF for Arm."""
+    """Raise InputError for a file that is not an ELF for Arm."""
     try:
         with elf.open("rb") as file:
             image = ELFFile(file)

@@ -31,7 +31,7 @@ class CFunction:
     """A C function, its files, and the temporary memory that it gets, if any.
 
     `ahead` says that it goes through rows of a matrix, or of a picture, from the first to the last:
-    it writes at most so many rows from the one on of which it has still to read. 0 if it has read
+    it writes at most so many rows from the first one that it still has to read. 0 if it has read
     all that a row of outputs needs before it writes one of them.
     """
 

@@ -74,7 +74,7 @@ def beside_bools(
 
 
 def _users(graph: Graph) -> dict[int, list[OperatorIndex]]:
-    """Return the operators that read or write each bool tensor that is no constant."""
+    """Return the operators that read or write each bool tensor that is not a constant."""
     users: dict[int, list[OperatorIndex]] = {}
     for op in graph.operators:
         for index in dict.fromkeys((*op.inputs, *op.outputs)):

@@ -41,7 +41,7 @@ _FLAT: dict[int, _Areas] = {
 
 
 def output_of(operation: Operation) -> U85Output:
-    """Return the output stage of an operation that is no copy."""
+    """Return the output stage of an operation that is not a copy."""
     assert isinstance(operation.ofm, U85Output)
     return operation.ofm
 

@@ -73,7 +73,7 @@ def _optimized(networks: Sequence[Figures]) -> list[str]:
         }
     return [
         "",
-        "### Whole networks, beside ONNX Runtime's default optimizations",
+        "### Whole networks, with ONNX Runtime's default optimizations",
         "",
         "The same networks compared with ONNX Runtime as it runs by default. Its optimizations "
         "fuse dequantize, operator and quantize into integer kernels. The columns "
@@ -110,7 +110,7 @@ def _beside_tflite(measured: Sequence[tuple[Suite, Mapping[str, Sequence[Figures
         "why fewer": lambda row: row["why"],
     }
     return [
-        "## Beside the same networks as .tflite",
+        "## Compared with the same networks as .tflite",
         "",
         "What runs on the NPU (Ethos-U55-128) of each network, and of the same architecture and "
         "sizes as .tflite in int8, with the operators that TFLite's converter writes "

@@ -46,9 +46,11 @@ def test_a_schedule_is_shown_if_there_are_several() -> None:
 def test_only_what_ran_on_an_npu_model_says_so() -> None:
     alone, on_npu = make_result("none"), make_result()
     refused = make_result(cost=None, exactness=None, refusal="no")
-    assert "the outputs of the NPU model, beside" in text(on_npu)
-    assert "the outputs of this machine's CPU, beside" in text(alone, refused)
-    assert "the outputs of the NPU model and this machine's CPU, beside" in text(alone, on_npu)
+    assert "the outputs of the NPU model, compared with" in text(on_npu)
+    assert "the outputs of this machine's CPU, compared with" in text(alone, refused)
+    assert "the outputs of the NPU model and this machine's CPU, compared with" in text(
+        alone, on_npu
+    )
 
 
 def test_what_was_refused_has_its_reason() -> None:

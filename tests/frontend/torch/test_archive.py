@@ -235,7 +235,7 @@ def unrelated() -> bytes:
 
 FAULTS: list[tuple[bytes, str]] = [
     (compressed(), "is compressed"),
-    (unrelated(), "no .pt2 file"),
+    (unrelated(), "not a .pt2 file"),
     (archive(members={"models/model.json": None}), "no exported program"),
     (archive(members={"models/second.json": b"{}"}), "2 programs"),
     (archive(members={"archive_format": b"pt3"}), "unknown variant"),

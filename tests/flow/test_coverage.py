@@ -157,5 +157,5 @@ def test_other_outputs_are_refused(tmp_path: Path) -> None:
     (sample,) = outcome.samples
     wrong = {name: array + 1 for name, array in sample.outputs.items()}
     outcome = replace(outcome, samples=[replace(sample, outputs=wrong)])
-    with pytest.raises(TargetError, match="computes other outputs"):
+    with pytest.raises(TargetError, match="computes different outputs"):
         measure_coverage(jobs, outcome, info, "qemu", Watch())

@@ -222,7 +222,7 @@ def build_hanging(folder: Path, body: str, handler: str) -> None:
 
 
 def test_a_lockup_is_located(tmp_path: Path) -> None:
-    """A fault in the handler of faults, which ends QEMU."""
+    """A fault in the fault handler, which ends QEMU."""
     build_hanging(tmp_path, WANDER, WANDER)
     _, _, told = run(tmp_path / "hang.elf", "--board", "corstone300")
     assert "qemu: fatal: Lockup" in told, "what QEMU prints is passed on"

@@ -113,6 +113,15 @@ def test_no_controller_is_too_late_or_too_early(
 
 
 @needs_gcc
+@pytest.mark.parametrize("name", NETWORKS)
+def test_without_a_controller_the_core_copies(name: str, tmp_path: Path) -> None:
+    plan = plan_of(name)
+    program = compile_program(plan, "net")
+    assert program.fetches
+    GeneratedC(program, tmp_path).check(*samples_and_golden(plan.network, 3))
+
+
+@needs_gcc
 def test_the_models_notice_a_copy_that_is_not_awaited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

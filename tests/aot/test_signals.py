@@ -21,6 +21,7 @@ from ethosgen.values.network import Network
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
+from tests.aot.libraries.firmware import check_firmware
 from tests.support import signal_networks as signals
 from tests.support.aot_harness import ACCELERATOR, GeneratedC, assert_equal, cpu_plan
 from tests.support.needs import needs_gcc, needs_qemu
@@ -89,6 +90,11 @@ def test_a_front_end_runs_as_firmware(npu: str, tmp_path: Path) -> None:
     inputs = Inputs(None, 3, 9)
     report = flow.verify(recipe(path, npu=npu), flow.RunOptions(inputs), watch=Watch())
     assert report.passed and report.golden is not None and report.golden.elements == 3 * 9
+
+
+@needs_qemu
+def test_the_kernels_run_on_helium(tmp_path: Path) -> None:
+    check_firmware(file_of(signals.all_of_them()), tmp_path)
 
 
 def test_the_npu_gets_what_follows(tmp_path: Path) -> None:

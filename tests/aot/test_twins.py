@@ -78,6 +78,21 @@ def test_a_network_of_uint8_equals_litert(io: IoStyle, tmp_path: Path) -> None:
     _compare(network, random_samples(network, 4, seed=3), tmp_path, io)
 
 
+@needs_gcc
+def test_groups_of_uint8_equal_litert(tmp_path: Path) -> None:
+    """The weights' zero point is far from 128, so each group's window is copied for both terms."""
+    net = Bench(15)
+    net.unsigned_weights_point = 20
+    x = net.feed((1, 7, 6, 8), "uint8", scale=0.04, zero_point=131)
+    y = net.conv2d(x, 12, (3, 2), groups=2, per_channel=False)
+    network = parse_network(net.build(y), "groups")
+    assert (
+        "ethosgen_patch_part_s8("
+        in compile_program(cpu_plan(network), "net").sources["net_graph.c"]
+    )
+    _compare(network, net.samples(3), tmp_path, IoStyle.ARENA)
+
+
 def test_every_operator_of_uint8_is_compared() -> None:
     compared = {operator.code for build in BUILDS for operator in _drawn(build)[0].graph.operators}
     assert {code for code, _ in twin_builds()} <= compared

@@ -1,6 +1,7 @@
 """Accuracy and quantization error on the page, from what other commands print."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from ethosgen.report.page import render_page
 from ethosgen.report.quality import AccuracyFigure, LayerNoise, read_quality
 from ethosgen.values.accuracy import AccuracyReport
+from ethosgen.values.coverage import CodeCoverage, Statement
 from ethosgen.values.errors import InputError
 from tests.support.reports import report_of
 
@@ -59,6 +61,21 @@ def test_both_answers_are_read_and_shown(tmp_path: Path) -> None:
 def test_a_report_without_them_has_no_section() -> None:
     assert read_quality([], ("net",)) is None
     assert 'id="quality"' not in render_page(report_of())
+    assert 'id="coverage"' not in render_page(report_of())
+
+
+def test_the_coverage_is_shown_with_its_branches() -> None:
+    statements = (
+        Statement("a.c", "f", 10, 5, (5, 0)),
+        Statement("a.c", "f", 12, 0, (0, 0)),
+        Statement("b.h", "g", 3, 1),
+    )
+    text = render_page(replace(report_of(), coverage=CodeCoverage(statements, {})))
+    section = text[text.index('<section id="coverage"') : text.index('<section id="sizes"')]
+    assert 'data-path="/coverage/taken" data-style="number">1<' in section
+    row = re.findall(r'<td class="number">(\d+)</td>', section[section.index(">a.c<") :])
+    assert row[:4] == ["2", "1", "4", "1"]
+    assert re.findall(r"<code>(.*)</code>", section) == ["a.c f(): 12", "a.c f(): 10"]
 
 
 def test_the_keys_are_those_that_accuracy_prints() -> None:

@@ -1,11 +1,15 @@
 """Which statements of the kernels in templates/kernels the tests reach.
 
-    .venv/bin/python -m tests.support.kernel_coverage    # writes evidence/kernel_coverage.md
+    .venv/bin/python -m tests.support.kernel_coverage            # writes the page
+    .venv/bin/python -m tests.support.kernel_coverage FOLDER [TEST…]
 
 It runs the kernels' tests with GCC's counters: in C on this machine, and as firmware on QEMU, which
 has what needs Helium, DSP instructions or Thumb. A statement is a line of C for which the compiler
 makes code; it counts as reached if one of the runs reaches it. Exit status 1 if a statement is
-neither reached nor named in EXCEPTIONS.
+neither reached nor named in EXCEPTIONS, or if a test fails.
+
+With a folder, it adds the counts of the tests that are named to those that are there; without
+tests it only writes the page.
 """
 
 import hashlib
@@ -16,13 +20,13 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ethosgen.host.resources import template_folder
 from ethosgen.toolchain.coverage import read_gcov, statements_of
-from ethosgen.values.coverage import CodeCoverage
+from ethosgen.values.coverage import CodeCoverage, Statement, merged
 from tests import ROOT
 from tests.support import kernel_files
 
@@ -30,7 +34,12 @@ VARIABLE = "ETHOSGEN_KERNEL_COUNTS"
 """Names the folder for counts; without it the tests count nothing."""
 PAGE = ROOT / "evidence" / "kernel_coverage.md"
 COMMAND = "python -m tests.support.kernel_coverage"
-TESTS = ("tests/aot/libraries",)
+TESTS = (
+    "tests/aot/libraries",
+    *(f"tests/aot/test_{name}.py" for name in ("fetches", "signals", "twins")),
+)
+OWN = "tests/aot/libraries/test_coverage.py"
+"""Compares the page with the kernels, so it fails until the page is written."""
 DIGITS = 16
 """Digits of a digest in the page."""
 DUMP = """
@@ -52,18 +61,16 @@ void dump_counts(void)
 EXCEPTIONS: dict[str, dict[str, str]] = {}
 """Why no test reaches a statement, by file and by the text of its line."""
 
-Counts = dict[str, dict[int, int]]
-"""How often each line with a statement ran, by file."""
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Row:
-    """A kernel's file: its statements, and the lines that no test reaches, with their text."""
+    """A kernel's file: what ran of it, and the lines that no test reaches, with their text."""
 
     file: str
     digest: str
-    statements: int
+    coverage: CodeCoverage
     unreached: tuple[tuple[int, str], ...]
 
     @property
@@ -96,7 +103,7 @@ def host_flags() -> list[str]:
 def keep(coverage: CodeCoverage | None) -> None:
     """Store the counts of a firmware, if the tests count."""
     if coverage is not None:
-        rows = [[each.file, each.line, each.count] for each in coverage.statements]
+        rows = [[s.file, s.line, s.count, s.branches] for s in coverage.statements]
         (_fresh("qemu") / "counts.json").write_text(json.dumps(rows))
 
 
@@ -119,38 +126,39 @@ def kernels() -> dict[str, str]:
     return dict(sorted(texts.items()))
 
 
-def read_counts(folder: Path) -> Counts:
-    """Return the counts of all runs that a folder has."""
-    counts: Counts = {}
-    for file, line, count in (*_host(folder / "host"), *_qemu(folder / "qemu")):
-        own = counts.setdefault(file, {})
-        own[line] = own.get(line, 0) + count
-    return counts
+def read_counts(folder: Path) -> CodeCoverage:
+    """Return what all runs that a folder has reached, a statement for each line.
+
+    Runs have other options of the compiler, and a macro or a header makes several functions of a
+    line: the line counts once, with the counts of all.
+    """
+    return CodeCoverage(merged((*_host(folder / "host"), *_qemu(folder / "qemu"))), {})
 
 
-def _host(folder: Path) -> Iterator[tuple[str, int, int]]:
+def _host(folder: Path) -> Iterator[Statement]:
     for place in folder.glob("*"):
         counters = sorted(place.glob("*ethosgen_*.gcda"))
         for report in read_gcov(Path("gcov"), counters):
             for each in statements_of(report, place.resolve()):
-                yield each.file, each.line, each.count
+                yield replace(each, function="")
 
 
-def _qemu(folder: Path) -> Iterator[tuple[str, int, int]]:
+def _qemu(folder: Path) -> Iterator[Statement]:
     for path in folder.glob("*/counts.json"):
-        for name, line, count in json.loads(path.read_text()):
-            yield Path(name).name, line, count
+        for name, line, count, branches in json.loads(path.read_text()):
+            yield Statement(Path(name).name, "", line, count, tuple(branches))
 
 
-def rows_of(counts: Counts) -> list[Row]:
+def rows_of(coverage: CodeCoverage) -> list[Row]:
     """Return a row for each kernel's file."""
-    return [_row(file, text, counts.get(file, {})) for file, text in kernels().items()]
+    nothing, files = CodeCoverage((), {}), coverage.files
+    return [_row(file, text, files.get(file, nothing)) for file, text in kernels().items()]
 
 
-def _row(file: str, text: str, counts: Mapping[int, int]) -> Row:
+def _row(file: str, text: str, coverage: CodeCoverage) -> Row:
     lines = text.splitlines()
-    unreached = [(n, lines[n - 1].strip()) for n, count in sorted(counts.items()) if not count]
-    return Row(file, digest_of(text), len(counts), tuple(unreached))
+    unreached = [(s.line, lines[s.line - 1].strip()) for s in coverage.statements if not s.count]
+    return Row(file, digest_of(text), coverage, tuple(unreached))
 
 
 def digests(page: str) -> dict[str, str]:
@@ -160,13 +168,15 @@ def digests(page: str) -> dict[str, str]:
 
 def render(rows: list[Row]) -> str:
     """Return the page."""
-    total = sum(row.statements for row in rows)
+    total = sum(len(row.coverage.statements) for row in rows)
     excepted, missing = (sum(map(len, part)) for part in zip(*map(_parts, rows), strict=True))
     parts = [
         _HEAD.format(
             command=COMMAND,
             reached=total - excepted - missing,
             total=total,
+            taken=sum(row.coverage.taken for row in rows),
+            branches=sum(row.coverage.branches for row in rows),
             excepted=excepted,
             missing=missing,
         ),
@@ -187,15 +197,18 @@ Generated by `{command}`; do not edit.
 
 The tests of the kernels run with GCC's counters, in C on this machine and as firmware on QEMU, and
 compare all outputs with TensorFlow Lite Micro's. A statement is a line of C for which the compiler
-makes code. It counts as reached if one of the runs reaches it. Headers without functions have no
-statements. The digest is that of the code without comments and spaces; a test compares it with
-today's file.
+makes code. It counts as reached if one of the runs reaches it. Files that only define macros or
+include others have no statements, and functions in assembly no counters inside. A branch is one of
+the two ways of a condition. The compiler makes other branches with other options, so those of the
+build count that took the largest share of them. The digest is that of the code without comments and
+spaces; a test compares it with today's file.
 
 Reached: {reached:,} of {total:,} statements.
 Excepted, with the reason: {excepted:,}. Missing: {missing:,}.
+Taken: {taken:,} of {branches:,} branches.
 
-| file | statements | reached | excepted | missing | digest |
-| --- | ---: | ---: | ---: | ---: | --- |
+| file | statements | reached | excepted | missing | branches | taken | digest |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |
 """
 
 
@@ -204,9 +217,9 @@ def _parts(row: Row) -> tuple[list[tuple[int, str]], list[tuple[int, str]]]:
 
 
 def _line(row: Row) -> str:
-    reached = row.statements - len(row.unreached)
-    figures = f"{row.statements} | {reached} | {len(row.excepted)} | {len(row.missing)}"
-    return f"| `{row.file}` | {figures} | `{row.digest}` |"
+    own, lines = row.coverage, (len(row.excepted), len(row.missing))
+    figures = (len(own.statements), own.reached, *lines, own.branches, own.taken)
+    return f"| `{row.file}` | {' | '.join(map(str, figures))} | `{row.digest}` |"
 
 
 def _reasons(row: Row) -> str:
@@ -220,20 +233,25 @@ def _listing(row: Row) -> str:
     return f"\n`{row.file}`\n\n```text\n" + "\n".join(lines) + "\n```\n"
 
 
-def _count(folder: Path) -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-n2", "-p", "no:cacheprovider", *TESTS]
-    subprocess.run(command, check=True, cwd=ROOT, env={**os.environ, VARIABLE: str(folder)})
+def _count(folder: Path, tests: Sequence[str]) -> bool:
+    """Run tests, whose counts are then in a folder; return whether all passed."""
+    options = ["-q", "-n2", "-p", "no:cacheprovider", f"--ignore={OWN}"]
+    command = [sys.executable, "-m", "pytest", *options, *tests]
+    done = subprocess.run(
+        command, check=False, cwd=ROOT, env={**os.environ, VARIABLE: str(folder.absolute())}
+    )
+    return done.returncode == 0
 
 
-def main(given: Path | None = None) -> int:
-    """Run the tests and write the page; `given` is a folder with counts of an earlier run."""
+def main(given: str | None = None, *tests: str) -> int:
+    """Run tests and write the page; `given` is a folder with counts, which are kept."""
     with tempfile.TemporaryDirectory(prefix="ethosgen-kernels-") as temporary:
-        if given is None:
-            _count(Path(temporary))
-        rows = rows_of(read_counts(given or Path(temporary)))
+        folder = Path(given or temporary)
+        has_passed = _count(folder, tests or TESTS) if tests or not given else True
+        rows = rows_of(read_counts(folder))
     PAGE.write_text(render(rows))
-    return 1 if any(row.missing for row in rows) else 0
+    return 0 if has_passed and not any(row.missing for row in rows) else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(Path, sys.argv[1:2])))
+    sys.exit(main(*sys.argv[1:]))

@@ -150,6 +150,7 @@ def create_report(
     perfetto: str | os.PathLike[str] | None = None,
     explorer: str | os.PathLike[str] | None = None,
     quality: Sequence[str | os.PathLike[str]] = (),
+    coverage: bool = False,
     force: bool = False,
     announce: Announce | None = None,
     **options: Unpack[VerifyOptions],
@@ -168,6 +169,7 @@ def create_report(
         explorer: the file for Model Explorer to write.
         quality: files of `ethosgen accuracy --json` or `quantize --json` about the network, whose
             figures the page shows.
+        coverage: also report what the samples reach of the generated C.
         force: replace files that ethosgen did not write.
         announce: receives a line for each phase, such as `print`.
         **options: the options of FirmwareOptions and SampleOptions.
@@ -184,7 +186,12 @@ def create_report(
         recipe = make_recipe([network], sources, board, options)
         command = _call(network, shown)
         measured = tuple(map(Path, quality))
-        request = ReportRequest(recipe, on, inputs, criteria, command=command, quality=measured)
+        request = ReportRequest(
+            *(recipe, on, inputs, criteria),
+            command=command,
+            quality=measured,
+            coverage=coverage,
+        )
         report = make_report(request, watch_of(announce))
     write_report(report, files)
     return plotted(ReportedNetwork, report)

@@ -8,17 +8,13 @@ from ethosgen.values.grammar import counted
 _INDENT = " " * 12
 
 
-def coverage_lines(coverage: CodeCoverage | None, verbose: bool = False) -> list[str]:
-    """List what the samples never reach; with `verbose` also conditions that went one way only."""
+def coverage_lines(coverage: CodeCoverage | None) -> list[str]:
+    """List what the samples never reach, and the conditions that went one way only."""
     if coverage is None:
         return []
     lines = [f"  coverage  {coverage.text()}"]
     lines += _listed("never reached", coverage.unreached)
-    if verbose:
-        lines += _listed("not all branches taken", coverage.untaken)
-    elif coverage.untaken:
-        count = counted(sum(len(gap.lines) for gap in coverage.untaken), "line")
-        lines.append(f"{_INDENT}not all branches taken: {count}, listed by --verbose")
+    lines += _listed("not all branches taken", coverage.untaken)
     functions = sum(len(names) for names in coverage.unlinked.values())
     if functions:
         count = counted(functions, "function")

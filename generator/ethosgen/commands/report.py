@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from ethosgen.commands import completion
 from ethosgen.commands.endings import suggest_next
+from ethosgen.commands.firmware_options import COVERAGE
 from ethosgen.commands.help import GroupedCommand
 from ethosgen.commands.options import (
     BOARD_OR_NONE,
@@ -69,6 +70,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="Also show the accuracy or the quantization error in a file that 'ethosgen accuracy "
     "--json' or 'quantize --json' printed; repeatable.",
 )
+@COVERAGE
 @click.option("--force", is_flag=True, help="Replace files that ethosgen report did not write.")
 @VERBOSE
 @JSON
@@ -82,6 +84,7 @@ def report(
     perfetto: Path | None,
     explorer: Path | None,
     quality: tuple[Path, ...],
+    coverage: bool,
     force: bool,
     as_json: bool,
     line: Any,
@@ -113,6 +116,7 @@ def report(
         line=line,
         command=_command(click.get_current_context()),
         quality=quality,
+        coverage=coverage,
     )
     with Progress() as progress:
         content = make_report(asked, progress.watch())

@@ -236,7 +236,7 @@ def report_text(report: Any, verbose: bool = False, verdict: str = "") -> str:
                 *headline_lines(headline),
                 *(sizes if verbose else []),
                 *application_lines(report.application),
-                *coverage_lines(report.coverage, verbose),
+                *coverage_lines(report.coverage),
                 *(report_text(network_report, verbose) for network_report in report.reports),
             ]
         )
@@ -250,7 +250,7 @@ def report_text(report: Any, verbose: bool = False, verdict: str = "") -> str:
         *_slice_lines(report),
         *(choice_lines(report.sram_choice) if report.sram_choice else []),
         *(profile_lines(report.profile) if report.profile else []),
-        *coverage_lines(report.coverage, verbose),
+        *coverage_lines(report.coverage),
         *_advice_lines(report),
         *application_lines(report.application),
     ]

@@ -13,6 +13,7 @@ from typing import Any
 
 from ethosgen.report.quality import MeasuredQuality
 from ethosgen.values.advice import Improvement
+from ethosgen.values.coverage import CodeCoverage
 from ethosgen.values.headline import Headline
 from ethosgen.values.optimization import Optimization
 from ethosgen.values.time import CpuTime, percent
@@ -334,6 +335,8 @@ class NetworkReport:
     """What would help, the largest gain first."""
     quality: MeasuredQuality | None = None
     """Accuracy and quantization error, if the user measured them."""
+    coverage: CodeCoverage | None = None
+    """What the samples reach of the generated C, if it was measured."""
     format: int = FORMAT
 
     def __repr__(self) -> str:
@@ -356,6 +359,7 @@ class NetworkReport:
         time = self.costs.cpu_time
         answer = dataclasses.asdict(self)
         answer["headline"] = self.headline.as_json()
+        answer["coverage"] = self.coverage.as_json() if self.coverage else None
         answer["advice"] = [piece.as_json() for piece in self.advice]
         answer["costs"]["cpu_time"] = time.as_json() if time else None
         return answer

@@ -19,6 +19,7 @@ from ethosgen.board import Board, load_board
 from ethosgen.board.any_board import any_board
 from ethosgen.flow.advice import cpu_estimates, thorough_advice, timelines_of
 from ethosgen.flow.costs import Place, model_cycles
+from ethosgen.flow.coverage import require_coverage
 from ethosgen.flow.creation import create_project
 from ethosgen.flow.firmware import build_project
 from ethosgen.flow.firmware_run import RunOptions, run_and_judge
@@ -74,7 +75,8 @@ class ReportRequest:
     """What to report: a recipe of one network, its target and samples, and the user's command.
 
     `on` is a target, SIMULATE, or None: QEMU if it has the recipe's board, otherwise SIMULATE.
-    `quality` are files of --json of `accuracy` and `quantize` about the same network.
+    `quality` are files of --json of `accuracy` and `quantize` about the same network. `coverage`
+    also measures what the samples reach of the generated C.
     """
 
     recipe: Recipe
@@ -84,6 +86,7 @@ class ReportRequest:
     line: "Line | None" = None
     command: str = ""
     quality: Sequence[Path] = ()
+    coverage: bool = False
 
 
 def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
@@ -98,6 +101,10 @@ def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
     quality = read_quality(asked.quality, given)
     on = asked.on or _usual_target(recipe)
     require_inputs(asked.criteria.golden, asked.inputs.are_given)
+    if on == SIMULATE and asked.coverage:
+        raise InputError(
+            "--coverage counts in a firmware on QEMU; name a board that QEMU has with --board"
+        )
     if on == SIMULATE:
         board = _board(recipe) if recipe.board else any_board()
         network, program, report = _simulated(asked, board, watch)
@@ -118,7 +125,7 @@ def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
             report,
             setting,
         )
-        return replace(assemble(seen), quality=quality)
+        return replace(assemble(seen), quality=quality, coverage=report.coverage)
 
 
 def _board(recipe: Recipe) -> Board:
@@ -209,6 +216,8 @@ def _measured(asked: ReportRequest, on: str, watch: Watch) -> tuple[Network, Pro
     """Build firmware that counts, and run it."""
     from ethosgen.project import open_project
 
+    if asked.coverage:
+        require_coverage(asked.recipe.platform, on)
     counts = not find_platform(asked.recipe.platform).profile_remedy
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
         directory = Path(temporary) / "project"
@@ -216,7 +225,13 @@ def _measured(asked: ReportRequest, on: str, watch: Watch) -> tuple[Network, Pro
         plain = build_project(directory, on=on, watch=watch) if counts else None
         built = build_project(directory, on=on, profile=counts, watch=watch)
         network = program.plan.original
-        options = RunOptions(asked.inputs, asked.criteria, line=asked.line, profile=counts)
+        options = RunOptions(
+            asked.inputs,
+            asked.criteria,
+            line=asked.line,
+            profile=counts,
+            coverage=asked.coverage,
+        )
         report = run_and_judge({0: network}, open_project(directory), built, options, watch)
         if plain is not None:  # the counters are not of the network
             sizes = plain.sizes

@@ -114,22 +114,33 @@ class CodeCoverage:
 def merged(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     """Return the statements of several runs or files as one of each place, with its counts added.
 
-    A compiler may leave out branches of one use of a function in a header.
+    With other options a compiler makes other branches of a line, which cannot be paired. Then those
+    stand for it of which the largest share was taken.
     """
-    known: dict[tuple[str, str, int], Statement] = {}
+    known: dict[tuple[str, str, int], dict[int, Statement]] = {}
     for statement in statements:
-        before = known.get(statement.place)
-        known[statement.place] = statement if before is None else _sum(before, statement)
-    return tuple(sorted(known.values(), key=lambda each: (each.file, each.line, each.function)))
+        forms = known.setdefault(statement.place, {})
+        before = forms.get(len(statement.branches))
+        forms[len(statement.branches)] = _sum(before, statement) if before else statement
+    joined = (_of_forms(list(forms.values())) for forms in known.values())
+    return tuple(sorted(joined, key=lambda each: (each.file, each.line, each.function)))
 
 
 def _sum(one: Statement, other: Statement) -> Statement:
-    if len(one.branches) == len(other.branches):
-        pairs = zip(one.branches, other.branches, strict=True)
-        branches = tuple(first + second for first, second in pairs)
-    else:
-        branches = max(one.branches, other.branches, key=len)
+    pairs = zip(one.branches, other.branches, strict=True)
+    branches = tuple(first + second for first, second in pairs)
     return Statement(*one.place, one.count + other.count, branches)
+
+
+def _of_forms(forms: Sequence[Statement]) -> Statement:
+    """Return one statement for those of one place that have different numbers of branches."""
+    best = max((form.branches for form in forms), key=lambda own: (_taken(own), len(own)))
+    return Statement(*forms[0].place, sum(form.count for form in forms), best)
+
+
+def _taken(branches: Sequence[int]) -> float:
+    """Return the share that was taken; a form without branches says nothing about them."""
+    return sum(map(bool, branches)) / len(branches) if branches else -1
 
 
 def _gaps(statements: Iterable[Statement]) -> list[Gap]:

@@ -16,7 +16,9 @@ from ethosgen.proof.memory import memory_fault
 from ethosgen.values.errors import BuildError
 from ethosgen.values.watch import Watch
 from tests import ROOT
+from tests.support.catalogue.recurrent import svdf
 from tests.support.needs import needs_build
+from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 
 pytestmark = needs_build
@@ -56,10 +58,12 @@ def test_a_firmware_passes(project: Path) -> None:
 
 def test_an_arena_that_is_too_small_is_found(project: Path, tmp_path: Path) -> None:
     def grow(content: dict[str, Any]) -> None:
-        content["networks"][0]["plan"]["arena"]["bytes"] += 1024
+        content["networks"][0]["memory"]["arena"] += 1024
 
     found = fault(elf_of(project), changed_manifest(project, tmp_path, grow))
-    assert re.fullmatch(rf"the arena of '{NAME}' has [\d,]+ bytes, but its plan has [\d,]+", found)
+    assert re.fullmatch(
+        r"the arena has [\d,]+ bytes, but its plan has [\d,]+, in network .*", found
+    )
 
 
 def test_memory_that_the_npu_does_not_reach_is_found(project: Path, tmp_path: Path) -> None:
@@ -126,36 +130,23 @@ def on_the_cpu(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def test_a_block_that_moves_onto_another_is_found(on_the_cpu: Path, tmp_path: Path) -> None:
-    content = json.loads((on_the_cpu / "model" / "ethosgen.json").read_text())
-    blocks = content["networks"][0]["blocks"]
-    moved = 0
-    for first in range(len(blocks)):
-        for second in range(len(blocks)):
-            one, other = blocks[first], blocks[second]
-            is_live = one["first"] <= other["last"] and other["first"] <= one["last"]
-            meant = other["name"] in one["over"] or one["name"] in other["over"]
-            if first == second or not is_live or meant:
-                continue
-
-            def move(
-                content: dict[str, Any], first: int = first, to: int = other["offset"]
-            ) -> None:
-                content["networks"][0]["blocks"][first]["offset"] = to
-
-            found = fault(elf_of(on_the_cpu), changed_manifest(on_the_cpu, tmp_path, move))
-            assert re.search("share byte|of the arena, which has", found), (one, other)
-            moved += 1
-    assert moved > 10
-
-
 def test_a_block_behind_the_arena_is_found(on_the_cpu: Path, tmp_path: Path) -> None:
     def move(content: dict[str, Any]) -> None:
-        network = content["networks"][0]
-        network["blocks"][0]["offset"] = network["plan"]["arena"]["bytes"]
+        memory = content["networks"][0]["memory"]
+        memory["blocks"][0]["offset"] = memory["arena"]
 
     found = fault(elf_of(on_the_cpu), changed_manifest(on_the_cpu, tmp_path, move))
     assert re.search(r"ends at byte \d+ of the arena, which has \d+", found)
+
+
+def test_a_tensor_without_all_the_bytes_of_its_shape_is_found(
+    on_the_cpu: Path, tmp_path: Path
+) -> None:
+    def grow(content: dict[str, Any]) -> None:
+        content["networks"][0]["memory"]["tensors"]["3"]["shape"][-1] += 1
+
+    found = fault(elf_of(on_the_cpu), changed_manifest(on_the_cpu, tmp_path, grow))
+    assert re.search(r"has [\d,]+ bytes, but its shape \[.*\] of int8 needs [\d,]+", found)
 
 
 @pytest.mark.parametrize("npu", ["ethos-u85-256", "ethos-u85-512"])
@@ -165,3 +156,34 @@ def test_firmware_of_an_ethos_u85_passes(npu: str, tmp_path: Path) -> None:
     flow.create_project(asked, directory=tmp_path / "p", watch=Watch())
     (bound,) = flow.build_project(tmp_path / "p", watch=Watch()).stack
     assert bound.need is not None and bound.need.interrupt > 0
+
+
+def test_streams_in_a_file_of_weights_are_read(tmp_path: Path) -> None:
+    asked = recipe(ROOT / "demo" / f"{NAME}.tflite", check=False, apart=True)
+    place = flow.create_project(asked, directory=tmp_path / "p", watch=Watch()).directory
+    flow.build_project(place, watch=Watch())
+    (path,) = (place / "model").glob("*.weights")
+    data = path.read_bytes()
+    start = data.index(b"COP1") + 32
+    words = list(struct.unpack_from("<400I", data, start))
+    at = words.index(0x4000 | REGISTERS["OFM_BASE0"]) + 1
+    worse = bytearray(data)
+    worse[start + 4 * at : start + 4 * at + 4] = struct.pack("<I", 0x7F000000)
+    path.write_bytes(worse)
+    found = fault(elf_of(place), place / "model" / "ethosgen.json")
+    assert "leaves 'scratch', with its" in found
+
+
+def test_a_variable_outside_of_the_state_is_found(tmp_path: Path) -> None:
+    net = NetworkBuilder("net")
+    (tmp_path / "net.tflite").write_bytes(net.build(svdf(net, net.input((1, 8)), 3, 4, rank=2)))
+    asked = recipe(tmp_path / "net.tflite", board="mps2-an386", check=False)
+    place = flow.create_project(asked, directory=tmp_path / "p", watch=Watch()).directory
+    flow.build_project(place, watch=Watch())
+
+    def move(content: dict[str, Any]) -> None:
+        content["networks"][0]["memory"]["variables"][0]["offset"] += 1
+
+    assert fault(elf_of(place), place / "model" / "ethosgen.json") == ""
+    found = fault(elf_of(place), changed_manifest(place, tmp_path, move))
+    assert re.search(r"variable '.*' ends at byte \d+ of the state, which has \d+", found)

@@ -240,6 +240,11 @@ def _slice_after_state(net: NetworkBuilder) -> int:
     return net.apply("SLICE", svdf(net, net.input((2, 8)), 3, 4, rank=2), [1, 1], [1, 2])
 
 
+def _select_rows(net: NetworkBuilder) -> int:
+    flags = net.input((4,), "bool", None)
+    return net.apply("SELECT", flags, net.input((4, 4)), net.input((4, 4)))
+
+
 def _product(net: NetworkBuilder, x: int) -> int:
     """Multiply with a matrix that is an input too."""
     *before, _, depth = net.tensors[x].shape
@@ -337,6 +342,7 @@ NETWORKS: dict[str, Build] = {
     "stepped-operand": _stepped_operand,
     "reduced-part": _reduced_part,
     "slice-after-state": _slice_after_state,
+    "select-rows": _select_rows,
     "flattened-product": _flattened_product,
     "multiplied-part": _multiplied_part,
     "product-into-part": _product_into_part,
@@ -379,7 +385,7 @@ OTHER_NPU = {
         (
             *("resize-nearest", "div-stored", "comparison-rounding", "order-int16"),
             *("comparison-int32", "chained-tables", "bias-32-bits", "div-relu", "int64-copies"),
-            *("transpose-conv-gap", "max-pool-padding"),
+            *("transpose-conv-gap", "max-pool-padding", "select-rows"),
         ),
         "ethos-u85-128",
     ),

@@ -15,7 +15,7 @@ from ethosgen.aot.code.passes import (
     Location,
     generator_passes,
 )
-from ethosgen.aot.code.port_names import name_ports
+from ethosgen.aot.code.port_names import OWN_SUFFIXES, name_ports
 from ethosgen.aot.code.routine import compile_routine
 from ethosgen.aot.code.slices import progress_symbol
 from ethosgen.aot.code.steps import describe_steps, number_marks
@@ -26,6 +26,7 @@ from ethosgen.aot.libraries import FETCH_HEADER, fetch_code, libraries, library_
 from ethosgen.aot.memory.fetches import with_offsets
 from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
+from ethosgen.aot.memory.record import record_memory
 from ethosgen.aot.rows.feeding import require_first
 from ethosgen.aot.rows.planning import ready_schedule
 from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
@@ -57,7 +58,8 @@ def compile_program(plan: Plan, name: str) -> Program:
     require_first(schedule)
     comments = describe_functions(schedule, kernels, name)
     functions = [p.call.function.symbol.format(name=name) for p in plan.partitions]
-    symbols = [f"{name}_entry", *functions, *comments, *(c.c_name for c in constants)]
+    own = (f"{name}_{end}" for end in (*OWN_SUFFIXES, *(blob.name for blob in plan.blobs)))
+    symbols = [*own, *functions, *comments, *(c.c_name for c in constants)]
     inputs, outputs = _make_ports(schedule, memory, symbols)
     state = state_bytes(schedule, memory.variables)
     signature = _entry_signature(plan, inputs, outputs, bool(state), name)
@@ -91,6 +93,7 @@ def compile_program(plan: Plan, name: str) -> Program:
         overlapped=describe_waits(schedule),
         steps=tuple(marked.step for marked in steps),
         workspaces=_workspaces(schedule, memory),
+        memory=record_memory(schedule, memory),
         stream_cycles=schedule.stream_cycles,
         feed=schedule.feed,
         fetches=with_offsets(memory),
@@ -183,22 +186,10 @@ def _placements(schedule: StepSchedule, memory: MemoryPlan) -> tuple[ArenaTensor
             bytes=schedule.graph.tensors[index].bytes,
             first=min(memory.lifetimes[index]),
             last=min(max(memory.lifetimes[index]), len(schedule.steps) - 1),
-            over=_over(schedule, memory, index),
         )
         for index, block in sorted(memory.by_tensor.items())
         if block.offset is not None and index in memory.lifetimes
     )
-
-
-def _over(schedule: StepSchedule, memory: MemoryPlan, tensor: int) -> tuple[str, ...]:
-    """Return the names of the tensors whose bytes a tensor may have while both are live."""
-    block = memory.by_tensor[tensor]
-    in_place = [schedule.steps[index] for index in memory.in_place]
-    read = {i for step in in_place if tensor in schedule.writes(step) for i in schedule.reads(step)}
-    fixed = [i for i, other in memory.by_tensor.items() if other.is_fixed and block.is_fixed]
-    others = sorted({*block.values, *read, *fixed} - {tensor})
-    scratches = [other.name for other in memory.scratches.values() if block.is_fixed]
-    return (*(schedule.graph.tensors[i].name for i in others), *scratches)
 
 
 def _slices(schedule: StepSchedule) -> tuple[SlicedStep, ...]:

@@ -17,6 +17,7 @@ from ethosgen.frontend import source_of, suffix_of
 from ethosgen.platforms import DEFAULT_PLATFORM, PLATFORMS, find_platform
 from ethosgen.project.capacity import part_sizes
 from ethosgen.project.info import ApartInfo, NetworkInfo, ProjectInfo
+from ethosgen.project.memory_facts import memory_facts
 from ethosgen.project.weights import alignment_of, regions_of
 from ethosgen.project.weights_file import SUFFIX, read_weights
 from ethosgen.values.advice import Improvement
@@ -37,7 +38,7 @@ from ethosgen.values.plan import (
     Share,
 )
 from ethosgen.values.profile import ProgramStep
-from ethosgen.values.program import ArenaTensor, Port, Program
+from ethosgen.values.program import Port, Program
 from ethosgen.values.schedule import Schedule, Strategy, Streaming
 from ethosgen.values.security import Security
 from ethosgen.values.source import AS_GIVEN, ReadOptions
@@ -171,15 +172,9 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
         "inputs": [_write_port(port) for port in program.inputs],
         "outputs": [_write_port(port) for port in program.outputs],
         "calls": [dataclasses.asdict(step) for step in program.steps],
-        "blocks": [_write_block(place) for place in (*program.placements, *program.workspaces)],
+        "memory": memory_facts(program),
         **_write_slices(program, board),
     }
-
-
-def _write_block(place: ArenaTensor) -> dict[str, Any]:
-    """Return a block of the arena, for the check of the memory."""
-    written = dataclasses.asdict(place)
-    return {key: value for key, value in written.items() if key != "tensor"}
 
 
 def _write_slices(program: Program, board: Board) -> dict[str, Any]:

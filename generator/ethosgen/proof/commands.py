@@ -1,29 +1,25 @@
-"""Where commands of an Ethos-U55 or U65 read and write, from the words of a stream alone.
+"""Where the operations of a stream read and write, from its words alone."""
 
-It shares no code with the NPU model or the compiler. The extent of weights, scales, copies and
-outputs is exact; of an input only the start is compared, because its height follows from the
-output's, the kernel's and the padding.
-"""
-
-import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
-_OPERATIONS = {2: "CONV", 3: "DEPTHWISE", 5: "POOL", 6: "ELEMENTWISE", 16: "DMA"}
+from ethosgen.proof.lattice import ByteLattice
+from ethosgen.proof.stream import StreamOperation, StreamRegisters, operations
+
 _WITH_WEIGHTS = ("CONV", "DEPTHWISE")
-# Numbers of the registers that commands set, from Arm's register description.
-_IFM_REGION, _OFM_REGION, _IFM2_REGION = 0x10F, 0x11F, 0x18F
-_OFM_WIDTH, _OFM_HEIGHT, _OFM_DEPTH, _OFM_PRECISION = 0x111, 0x112, 0x113, 0x114
-_OFM_WIDTH0, _OFM_HEIGHT0 = 0x11A, 0x11B
-_WEIGHT_REGION, _SCALE_REGION = 0x128, 0x129
-_DMA_SOURCE_REGION, _DMA_TARGET_REGION, _DMA_SIZE0 = 0x130, 0x131, 0x132
-_IFM_BASE, _OFM_BASE, _IFM2_BASE = 0x4000, 0x4010, 0x4080
-_OFM_STRIDE_X, _OFM_STRIDE_Y, _OFM_STRIDE_C = 0x4014, 0x4015, 0x4016
-_WEIGHT_BASE, _WEIGHT_LENGTH, _SCALE_BASE, _SCALE_LENGTH = 0x4020, 0x4021, 0x4022, 0x4023
-_DMA_SOURCE, _DMA_TARGET, _DMA_LENGTH = 0x4030, 0x4031, 0x4032
-_BRICK = 16
-_EXTERNAL = 1 << 8
+_LRELU, _ABS, _CLZ, _NOT = 5, 6, 7, 36
+_UNARY = (_LRELU, _ABS, _CLZ, _NOT)
+_NO_POOLING = 4
+"""U85's pooling that begins with the accumulators, and reads no IFM."""
+_IN_TILES = 0
+_SCALAR = 8
+_ACC_FROM_IFM2 = 2
+_INTERNAL = 1 << 8
 """In a region of DMA: the NPU's own memory, not one behind a base pointer."""
+_INDEXED = 1 << 11
+_INDEX_BYTES = 4
+
+Shape = tuple[int, int, int]
 
 
 class RegionAccess(NamedTuple):
@@ -32,67 +28,163 @@ class RegionAccess(NamedTuple):
     what: str
     at: int
     region: int
-    start: int
-    end: int
+    writes: bool
+    bytes: tuple[ByteLattice, ...]
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it is an end of a copy."""
+        return self.what.startswith("DMA")
+
+    @property
+    def low(self) -> int:
+        """The first byte."""
+        return min((part.low for part in self.bytes), default=0)
+
+    @property
+    def end(self) -> int:
+        """The byte after the last one."""
+        return max((part.end for part in self.bytes), default=0)
 
 
-def accesses(words: bytes) -> Iterator[RegionAccess]:
-    """Yield what each operation of a stream reads and writes; ValueError for a damaged one."""
-    registers: dict[int, int] = {}
-    numbers = [word for (word,) in struct.iter_unpack("<I", words)]
-    place = 0
-    while place < len(numbers):
-        word, at = numbers[place], place * 4
-        code, kind = word & 0x3FF, word >> 14 & 3
-        place += 1 + kind
-        if kind > 1 or place > len(numbers):
-            raise ValueError(f"the command at byte {at} is damaged")
-        if kind == 1:
-            registers[0x4000 + code] = numbers[place - 1] | word >> 16 << 32
-        elif code >= 0x100:
-            registers[code] = word >> 16
-        elif code in _OPERATIONS:
-            yield from _operation(_OPERATIONS[code], at, registers)
+def accesses(stream: bytes) -> Iterator[RegionAccess]:
+    """Yield what each operation reads, then what it writes; ValueError for a damaged stream."""
+    for operation in operations(stream):
+        parts = _copy(operation) if operation.name == "DMA" else _computation(operation)
+        for what, region, writes, lattices in parts:
+            if lattices:
+                operand = f"{operation.name}'s {what}"
+                yield RegionAccess(operand, operation.at, region & 7, writes, lattices)
 
 
-def _operation(name: str, at: int, registers: Mapping[int, int]) -> Iterator[RegionAccess]:
-    def get(number: int) -> int:
-        return registers.get(number, 0)
-
-    def ranged(what: str, region: int, base: int, length: int) -> RegionAccess:
-        return RegionAccess(f"{name}'s {what}", at, get(region) & 7, get(base), get(base) + length)
-
-    if name == "DMA":
-        length = get(_DMA_LENGTH)
-        ends = (
-            ("source", _DMA_SOURCE_REGION, _DMA_SOURCE),
-            ("target", _DMA_TARGET_REGION, _DMA_TARGET),
-        )
-        yield from (
-            ranged(what, region, base, length)
-            for what, region, base in ends
-            if not get(region) & _EXTERNAL
-        )
-        return
-    yield ranged("input", _IFM_REGION, _IFM_BASE, 1)
-    if name == "ELEMENTWISE" and _IFM2_BASE in registers:
-        yield ranged("second input", _IFM2_REGION, _IFM2_BASE, 1)
-    yield ranged("output", _OFM_REGION, _OFM_BASE, _output_bytes(registers))
-    if name in _WITH_WEIGHTS:
-        yield ranged("weights", _WEIGHT_REGION, _WEIGHT_BASE, get(_WEIGHT_LENGTH))
-        yield ranged("scales", _SCALE_REGION, _SCALE_BASE, get(_SCALE_LENGTH))
+_Part = tuple[str, int, bool, tuple[ByteLattice, ...]]
 
 
-def _output_bytes(registers: Mapping[int, int]) -> int:
-    """Return the bytes from an output's start to the end of its first tile."""
+def _computation(operation: StreamOperation) -> Iterator[_Part]:
+    name, _, operand, registers = operation
+    output = registers.shape("OFM")
 
-    def get(number: int) -> int:
-        return registers.get(number, 0)
+    def feature_map(what: str, prefix: str, shape: Shape, writes: bool = False) -> _Part:
+        lattices = registers.tiles(prefix, shape)
+        if registers.storage(prefix) != _IN_TILES:
+            lattices = ()
+        return what, registers.get(f"{prefix}_REGION"), writes, lattices
 
-    element = 1 << (get(_OFM_PRECISION) >> 1 & 3)
-    row = min(get(_OFM_HEIGHT), get(_OFM_HEIGHT0)) * get(_OFM_STRIDE_Y)
-    column, depth = min(get(_OFM_WIDTH), get(_OFM_WIDTH0)), get(_OFM_DEPTH)
-    if get(_OFM_PRECISION) >> 6 & 3:  # bricks of 16 channels
-        brick = depth // _BRICK * get(_OFM_STRIDE_C)
-        return row + brick + (column * _BRICK + depth % _BRICK + 1) * element
-    return row + column * get(_OFM_STRIDE_X) + (depth + 1) * element
+    if name == "ELEMENTWISE":
+        yield feature_map("input", "IFM", _repeated(registers, "IFM", output))
+        if operand not in _UNARY and not (
+            registers.get("IFM2_BROADCAST", 7) and _is_u55(registers)
+        ):
+            yield feature_map("second input", "IFM2", _repeated(registers, "IFM2", output))
+    elif not (registers.is_u85 and name == "POOL" and operand == _NO_POOLING):
+        yield feature_map("input", "IFM", _input_shape(registers, name, output))
+    if registers.is_u85 and registers.get("ACC_FORMAT", 4, 2) == _ACC_FROM_IFM2:
+        yield feature_map("first sums", "IFM2", output)
+    if registers.is_u85 and name == "CONV" and operand & 1:
+        matrix = 1, output[2], registers.get("IFM_DEPTH_M1") + 1
+        yield feature_map("matrix", "IFM2", matrix)
+    yield from _constants(operation)
+    if not (registers.is_u85 and registers.get("ACC_FORMAT", 6, 1)):
+        yield feature_map("output", "OFM", _stored(registers, output), writes=True)
+
+
+def _is_u55(registers: StreamRegisters) -> bool:
+    return not registers.is_u85
+
+
+def _repeated(registers: StreamRegisters, prefix: str, full: Shape) -> Shape:
+    """Return an operand's shape in memory: 1 along the axes along which it is repeated."""
+    if _is_u55(registers):
+        bits = registers.get("IFM2_BROADCAST", bits=3) if prefix == "IFM2" else 0
+    else:
+        bits = registers.get(f"{prefix}_BROADCAST", bits=4)
+    if bits == _SCALAR:
+        return 1, 1, 1
+    height, width, depth = (1 if bits >> axis & 1 else full[axis] for axis in range(3))
+    return height, width, depth
+
+
+def _input_shape(registers: StreamRegisters, name: str, output: Shape) -> Shape:
+    """Return what the output, the kernel and the padding leave of an IFM."""
+    depth = registers.get("IFM_DEPTH_M1") + 1
+    kernel = [registers.get(f"KERNEL_{axis}_M1") for axis in ("HEIGHT", "WIDTH")]
+    if name == "RESIZE":
+        return kernel[0] + 1, kernel[1] + 1, depth
+    pads = (("TOP", "BOTTOM"), ("LEFT", "RIGHT"))
+    sizes = []
+    for axis, (low, high) in enumerate(((1, 9), (0, 6))):  # of KERNEL_STRIDE: y, x
+        stride = 1 + registers.get("KERNEL_STRIDE", low, 1)
+        stride += 2 * registers.get("KERNEL_STRIDE", high, 1)
+        dilation = 1 + registers.get("KERNEL_STRIDE", 4 - axis, 1)
+        size = (output[axis] - 1) * stride + kernel[axis] // dilation * dilation + 1
+        size -= sum(registers.get(f"IFM_PAD_{side}") for side in pads[axis])
+        sizes.append((size + 1) // 2 if registers.get("IFM_UPSCALE", bits=2) else size)
+    return sizes[0], sizes[1], depth
+
+
+_TRANSPOSED = {0: (0, 1, 2), 1: (1, 0, 2), 2: (0, 2, 1), 3: (1, 2, 0), 6: (2, 0, 1), 7: (2, 1, 0)}
+"""U85's activation_transpose: the axes of height, width and depth as they are stored."""
+
+
+def _stored(registers: StreamRegisters, shape: Shape) -> Shape:
+    """Return an OFM's shape in memory."""
+    if _is_u55(registers):
+        return shape
+    code = registers.get("OFM_PRECISION", 11, 3)
+    if code not in _TRANSPOSED:
+        raise ValueError(f"OFM_PRECISION has the undefined transposition {code}")
+    height, width, depth = (shape[axis] for axis in _TRANSPOSED[code])
+    return height, width, depth
+
+
+def _constants(operation: StreamOperation) -> Iterator[_Part]:
+    """Yield the streams of weights and scales."""
+    name, _, operand, registers = operation
+    has_scales = name in _WITH_WEIGHTS
+    weights = ["WEIGHT"] if has_scales else []
+    if registers.is_u85:
+        is_global = registers.get("OFM_PRECISION", 8, 1)
+        if name == "CONV" and operand & 1:
+            weights, has_scales = [], not is_global
+        elif name == "POOL":
+            has_scales = not is_global
+        elif has_scales and not registers.get("WEIGHT_FORMAT", bits=1):
+            weights += [f"WEIGHT{number}" for number in range(1, registers.decoders)]
+        scales = ["SCALE"] if has_scales else []
+    else:
+        second = has_scales and registers.get("PARALLEL_MODE", bits=1)
+        weights += ["WEIGHT1"] if second else []
+        scales = [*(["SCALE"] if has_scales else []), *(["SCALE1"] if second else [])]
+    for prefix in (*weights, *scales):
+        what, region = ("weights", "WEIGHT") if prefix in weights else ("scales", "SCALE")
+        length = registers.get(f"{prefix}_LENGTH", bits=32)
+        lattice = ByteLattice(registers.get(f"{prefix}_BASE"), length)
+        yield what, registers.get(f"{region}_REGION"), False, (lattice,) if length else ()
+
+
+def _copy(operation: StreamOperation) -> Iterator[_Part]:
+    """Yield both ends of a copy, and its indices."""
+    registers = operation.registers
+    length = registers.get("DMA0_LEN")
+    size0, size1 = registers.get("DMA0_SIZE0"), registers.get("DMA0_SIZE1")
+    ends = {name: registers.get(f"DMA0_{name}_REGION") for name in ("SRC", "DST")}
+    modes = {name: end >> 9 & 3 for name, end in ends.items()}
+    mode = modes["SRC"] if registers.is_u85 else max(modes.values())
+    rows, planes = (size0 if mode > 0 else 1), (size1 if mode > 1 else 1)
+    if registers.is_u85 and any(end & _INDEXED for end in ends.values()):
+        skip = registers.stride("DMA0_IDX_SKIP1") if mode > 1 else 0
+        plane = _INDEX_BYTES * rows + skip
+        indices = ByteLattice(registers.get("DMA0_IDX"), _INDEX_BYTES * rows, (planes,), (plane,))
+        yield "indices", registers.get("DMA0_IDX_REGION"), False, (indices,)
+    for name, end in ends.items():
+        if end & _INTERNAL:
+            continue
+        row, plane = length, length * rows
+        if registers.is_u85:
+            row, plane = (registers.stride(f"DMA0_{name}_STRIDE{axis}") for axis in (0, 1))
+        else:
+            row += registers.stride("DMA0_SKIP0") if modes[name] > 0 else 0
+            plane += registers.stride("DMA0_SKIP1") if modes[name] > 1 else 0
+        number = registers.get("DMA0_IDX_MAX") + 1 if end & _INDEXED else rows
+        lattice = ByteLattice(registers.get(f"DMA0_{name}"), length, (planes, number), (plane, row))
+        yield ("source", "target")[name == "DST"], end, name == "DST", (lattice,)

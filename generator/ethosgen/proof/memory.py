@@ -4,23 +4,27 @@ It shares no code with the planner of the memory, the NPU model, or the compiler
 """
 
 import json
+import math
+import re
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ethosgen.proof.commands import accesses
+from ethosgen.proof.commands import RegionAccess, accesses
 from ethosgen.proof.image import FirmwareImage, LoadedSection, read_image
+from ethosgen.proof.ownership import Ownership, WrongAccessError
 from ethosgen.values.grammar import counted
 
 _PARTS = ("commands", "weights", "arena", "io", "fast")
 """The parts of a firmware that the NPU reaches; each has a section."""
 _STREAM = struct.Struct("<4I8I")
 """struct ethosgen_npu_stream: address, bytes, QCONFIG, REGIONCFG, and the bytes of the regions."""
-_HEADER_BYTES = 32
 _NO_NPU = "none"
-_U85 = "ethos-u85"
-"""Its chains of operations have outputs that are in no memory, so its streams are not read here."""
+_BITS_OF_BOOL = 8
+_COUNT_AT, _TABLE_AT = 20, 96
+"""Of the regions, and their table, in a file of weights."""
+_DRIVER_MAGIC = b"COP1"
 
 
 def memory_fault(elf: Path, manifest: Path, *, has_board_memories: bool) -> str:
@@ -29,7 +33,7 @@ def memory_fault(elf: Path, manifest: Path, *, has_board_memories: bool) -> str:
     Without `has_board_memories` the firmware is linked for the memories of another board.
     """
     image, content = read_image(elf), json.loads(manifest.read_bytes())
-    faults = [_networks(image, content)]
+    faults = [_networks(image, content, manifest.parent)]
     if has_board_memories:
         faults.insert(0, _places(image, content))
     return next((fault for found in faults for fault in found), "")
@@ -57,76 +61,119 @@ def _memory_of(section: LoadedSection, memories: Mapping[str, Any]) -> str | Non
     return None
 
 
-def _networks(image: FirmwareImage, content: Mapping[str, Any]) -> Iterator[str]:
+def _networks(image: FirmwareImage, content: Mapping[str, Any], library: Path) -> Iterator[str]:
     for network in content["networks"]:
-        yield from _arena(image, network)
-        if "blocks" in network:
-            yield from _overlaps(network)
-        if not content["npu"].startswith(_U85):
-            yield from _streams(image, network["name"])
+        facts = network["memory"]
+        for found in (_arena(image, network), _state(image, network), _shapes(facts)):
+            yield from (f"{fault}, in network '{network['name']}'" for fault in found)
+        apart = library / network["weights"]["file"] if "weights" in network else None
+        streams = _Streams(image, network["name"], apart)
+        yield from streams.faults()
+        try:
+            Ownership(facts, streams.accesses).walk()
+        except WrongAccessError as error:
+            yield f"{error}, in network '{network['name']}'"
 
 
 def _arena(image: FirmwareImage, network: Mapping[str, Any]) -> Iterator[str]:
     """Yield what is outside of the arena, which is the network's own or a shared one."""
     names = (f"{network['name']}_arena", "ethosgen_arena")
     found = [image.objects[name] for name in names if name in image.objects]
-    if not found:
-        return
-    (addr, size), plan = found[0], network["plan"]["arena"]
-    wanted = plan["bytes"] if plan else 0
-    if wanted > size:
-        yield (
-            f"the arena of '{network['name']}' has {counted(size, 'byte')}, but its plan has "
-            f"{wanted:,}"
-        )
-    section = image.part(".ethosgen_arena")
-    if section is not None and not section.start <= addr <= addr + size <= section.end:
-        yield f"the arena of '{network['name']}' is outside of section {section.name}"
-    for block in network.get("blocks", ()):
-        if block["offset"] < 0 or block["offset"] + block["bytes"] > size:
+    facts = network["memory"]
+    if found:
+        addr, size = found[0]
+        if facts["arena"] > size:
+            yield f"the arena has {counted(size, 'byte')}, but its plan has {facts['arena']:,}"
+        section = image.part(".ethosgen_arena")
+        if section is not None and not section.start <= addr <= addr + size <= section.end:
+            yield f"the arena is outside of section {section.name}"
+    for block in facts["blocks"]:
+        end = block["offset"] + block["bytes"]
+        if block["offset"] < 0 or end > facts["arena"]:
+            yield f"'{block['name']}' ends at byte {end} of the arena, which has {facts['arena']}"
+
+
+def _state(image: FirmwareImage, network: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the variables that share bytes, or are outside of the memory for them."""
+    facts = network["memory"]
+    _, size = image.objects.get(f"{network['name']}_state", (0, facts["state"]))
+    held = [v for v in facts["variables"] if v["memory"] == "state"]
+    end = 0
+    for variable in sorted(held, key=lambda variable: int(variable["offset"])):
+        if variable["offset"] < end:
+            yield f"variable '{variable['name']}' shares bytes of the state with another one"
+        end = variable["offset"] + variable["bytes"]
+        if end > size:
+            yield f"variable '{variable['name']}' ends at byte {end} of the state, which has {size}"
+
+
+def _shapes(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the tensors that have fewer bytes than their shapes."""
+    for block in facts["blocks"]:
+        if block["tensor"] is None:
+            continue
+        tensor = facts["tensors"][str(block["tensor"])]
+        wanted = _tensor_bytes(tensor)
+        if block["bytes"] < wanted:
             yield (
-                f"'{block['name']}' of network '{network['name']}' ends at byte "
-                f"{block['offset'] + block['bytes']} of the arena, which has {size}"
+                f"'{block['name']}' has {counted(block['bytes'], 'byte')}, but its shape "
+                f"{tensor['shape']} of {tensor['dtype']} needs {wanted:,}"
             )
 
 
-def _overlaps(network: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the blocks that share bytes while both are in use, unless the plan says so."""
-    blocks = sorted(network["blocks"], key=lambda block: int(block["offset"]))
-    for index, first in enumerate(blocks):
-        end = first["offset"] + first["bytes"]
-        for second in blocks[index + 1 :]:
-            if second["offset"] >= end:
-                break
-            is_live = first["first"] <= second["last"] and second["first"] <= first["last"]
-            is_meant = second["name"] in first["over"] or first["name"] in second["over"]
-            if is_live and not is_meant:
-                yield (
-                    f"'{first['name']}' and '{second['name']}' of network '{network['name']}' "
-                    f"share byte {second['offset']} of the arena while both are in use"
-                )
+def _tensor_bytes(tensor: Mapping[str, Any]) -> int:
+    """Return the bytes of a tensor by its shape and the bits of its elements."""
+    digits = re.search(r"\d+$", tensor["dtype"])
+    bits = int(digits[0]) if digits else _BITS_OF_BOOL
+    elements = math.prod(int(extent) for extent in tensor["shape"])
+    return elements * bits + 7 >> 3
 
 
-def _streams(image: FirmwareImage, network: str) -> Iterator[str]:
-    """Yield the accesses of the NPU outside of the memory behind its base pointers."""
-    start = f"{network}_commands_"
-    for name, (addr, size) in image.objects.items():
-        if not name.startswith(start):
-            continue
-        regions = _regions(image, addr, size)
-        if regions is None:
-            yield f"the table of streams has no entry of {name}, with its {counted(size, 'byte')}"
-            continue
-        words = image.bytes_at(addr + _HEADER_BYTES, size - _HEADER_BYTES)
-        try:
-            for access in accesses(words):
-                if access.end > regions[access.region]:
-                    yield (
-                        f"{access.what} at byte {access.at} of {name} ends at byte {access.end} of "
-                        f"region {access.region}, which has {regions[access.region]}"
-                    )
-        except ValueError as error:
-            yield f"stream {name} is damaged: {error}"
+class _Streams:
+    """The streams of a network in an image, or in a file of weights `apart` from it."""
+
+    def __init__(self, image: FirmwareImage, network: str, apart: Path | None) -> None:
+        self._image = image
+        self._symbol = f"{network}_commands_"
+        self._apart = list(_streams_of(apart.read_bytes())) if apart else []
+
+    def accesses(self, number: int) -> Iterator[RegionAccess]:
+        """Return the accesses of a stream by its number; KeyError if there is none."""
+        if self._apart:
+            return accesses(self._apart[number])
+        return accesses(self._image.bytes_at(*self._image.objects[f"{self._symbol}{number}"]))
+
+    def faults(self) -> Iterator[str]:
+        """Yield the accesses of the NPU outside of the memory behind its base pointers."""
+        names = [name for name in self._image.objects if name.startswith(self._symbol)]
+        for name in names:
+            addr, size = self._image.objects[name]
+            regions = _regions(self._image, addr, size)
+            if regions is None:
+                yield f"the table of streams has no entry of {name}, with its {size:,} bytes"
+                continue
+            try:
+                yield from _outside(self._image.bytes_at(addr, size), name, regions)
+            except ValueError as error:
+                yield f"stream {name} is damaged: {error}"
+
+
+def _streams_of(weights: bytes) -> Iterator[bytes]:
+    """Yield the streams in a file of weights: the regions that begin with a driver's header."""
+    (count,) = struct.unpack_from("<I", weights, _COUNT_AT)
+    for number in range(count):
+        offset, size = struct.unpack_from("<II", weights, _TABLE_AT + 8 * number)
+        if weights[offset : offset + len(_DRIVER_MAGIC)] == _DRIVER_MAGIC:
+            yield weights[offset : offset + size]
+
+
+def _outside(stream: bytes, name: str, regions: Sequence[int]) -> Iterator[str]:
+    for access in accesses(stream):
+        if access.low < 0 or access.end > regions[access.region]:
+            yield (
+                f"{access.what} at byte {access.at} of {name} ends at byte {access.end} of "
+                f"region {access.region}, which has {regions[access.region]}"
+            )
 
 
 def _regions(image: FirmwareImage, addr: int, size: int) -> tuple[int, ...] | None:

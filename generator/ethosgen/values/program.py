@@ -7,6 +7,7 @@ from ethosgen.values.advice import Improvement
 from ethosgen.values.arena import ArenaSize
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.golden import NO_GOLDEN, GoldenCrc
+from ethosgen.values.memory_record import NO_RECORD, MemoryRecord
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import IoStyle, Plan, PlanSummary
 from ethosgen.values.profile import ProgramStep
@@ -20,11 +21,7 @@ NO_TENSOR = -1
 
 @dataclass(frozen=True)
 class ArenaTensor:
-    """A tensor's place in the arena: byte `offset`, live over operators first..last.
-
-    `over` names the tensors whose bytes it may have: an operator writes them where it reads, keeps
-    them, or the NPU's compiler has placed both.
-    """
+    """A tensor's place in the arena: byte `offset`, live over operators first..last."""
 
     tensor: int
     name: str
@@ -32,7 +29,6 @@ class ArenaTensor:
     bytes: int
     first: int
     last: int
-    over: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -181,6 +177,7 @@ class Program:
     """See ArenaSize."""
     golden: GoldenCrc = NO_GOLDEN
     """What the self-test compares the output with."""
+    memory: MemoryRecord = NO_RECORD
 
     @property
     def arena(self) -> ArenaSize:

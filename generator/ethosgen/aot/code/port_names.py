@@ -14,7 +14,26 @@ _KEYWORDS = C_KEYWORDS.union(
     "class delete new null private protected public template this throw try using virtual".split()
 )
 """Those of C, and the usual ones of C++."""
-_RESERVED = LIBRARY_NAMES.union(("arena", READ_ONLY, "state", "status"))
+_RESERVED = LIBRARY_NAMES.union(
+    ("arena", READ_ONLY, "state", "status", "uintptr_t"),
+    "bytes crc crc_of_output finish golden_crc identity infer is_changed is_unusable".split(),
+    "number read_constants readiness run_once".split(),
+)
+"""What the functions with ports as parameters use (`templates/common/model`)."""
+OWN_SUFFIXES: tuple[str, ...] = (
+    "entry",
+    "init",
+    "lock",
+    "npu_invoke",
+    "reset",
+    "run",
+    "self_test",
+    "self_test_step",
+)
+OWN_SUFFIXES += ("unlock", "weights_file", "weights_golden", "weights_status")
+"""The ends of the names that those functions call, behind the network's name."""
+_LIBRARY = "ethosgen"
+"""The start of all names of the library."""
 
 
 INPUT, OUTPUT = "input", "output"
@@ -50,7 +69,7 @@ def identifier(name: str, default: str) -> str:
         if word and word[0].isdigit():
             word = f"tensor_{word}"
         if word and len(word) <= LONGEST:
-            return f"{word}_" if word in _KEYWORDS else word
+            return f"{word}_" if word in _KEYWORDS or word.startswith(_LIBRARY) else word
     return default
 
 

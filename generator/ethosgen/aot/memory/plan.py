@@ -214,7 +214,7 @@ def _share_in_place(
     """Let outputs overwrite inputs at the end of their lifetime; return blocks and those steps."""
     in_place, in_use = set(), _in_use(schedule)
     for index, step in enumerate(schedule.steps):
-        reads = _overwritten(schedule, step)
+        reads = overwritten(schedule, step)
         if not reads:
             continue
         (output,) = schedule.writes(step)
@@ -242,7 +242,7 @@ def _share_in_place(
     return blocks, frozenset(in_place)
 
 
-def _overwritten(schedule: StepSchedule, step: Step) -> tuple[int, ...]:
+def overwritten(schedule: StepSchedule, step: Step) -> tuple[int, ...]:
     """Return the inputs where a step may write its output if nothing reads them later."""
     if step.in_place or (goes_in_place(step.operator) and step.kernel is None):
         return schedule.reads(step)

@@ -274,6 +274,14 @@ ERRATA: tuple[Erratum, ...] = (
         "ConvertAttributeTensors",
     ),
     Erratum(
+        "select-rows",
+        VELA,
+        u85.selects_rows,
+        "it takes the condition of whole rows for one of columns, and reads beyond its end",
+        "TFLite, tensorflow/lite/kernels/internal/reference/reference_ops.h, RankOneSelect; "
+        "Regor, compiler/graphir_optimiser.cpp, RewriteSelect, which serves SELECT_V2 as well",
+    ),
+    Erratum(
         "scale-range",
         VELA,
         loses_scale,

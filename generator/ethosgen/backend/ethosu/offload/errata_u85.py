@@ -148,6 +148,14 @@ def copies_int64(site: OperatorSite) -> bool:
     return is_u85(site) and site.code in _COPIES and site.dtype == "int64"
 
 
+def selects_rows(site: OperatorSite) -> bool:
+    """Return whether the condition of a SELECT has an element for each row of the values."""
+    if site.code != "SELECT":
+        return False
+    condition, values = site.inputs[:2]
+    return is_u85(site) and 1 == len(condition.shape) < len(values.shape)
+
+
 def concerns_no_operator(_site: OperatorSite) -> bool:
     """Return False: the erratum is in the stream, and other options of Vela avoid it."""
     return False

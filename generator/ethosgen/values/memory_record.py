@@ -1,0 +1,74 @@
+"""What the steps of a network do with memory, as the manifest states it."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ethosgen.values.network import Tensor
+
+
+class BlockKind(Enum):
+    """What has the bytes of a block."""
+
+    TENSOR = "tensor"
+    VARIABLE = "variable"
+    """A tensor of the NPU that keeps its value from one inference to the next."""
+    NPU = "npu"
+    """The scratch in which the NPU's compiler placed tensors, from its first partition to its
+    last."""
+    FAST = "fast"
+    """A scratch that holds nothing between two partitions of the NPU."""
+    SCRATCH = "scratch"
+    """The memory of a wrapped accelerator while it runs."""
+    WORKSPACE = "workspace"
+    """That of a kernel."""
+    COPY = "copy"
+    """A constant in SRAM, from the step during which it is copied to the one that reads it."""
+
+
+@dataclass(frozen=True)
+class RecordedBlock:
+    """Bytes of the arena during the steps first..last, which `tensor` has if it is not None."""
+
+    kind: BlockKind
+    name: str
+    offset: int
+    bytes: int
+    first: int
+    last: int
+    tensor: int | None = None
+
+
+@dataclass(frozen=True)
+class StepAccess:
+    """What a step reads and writes, by indices of tensors, without constants.
+
+    An accelerator's end is awaited before step `until`. `is_move` says that the output has the
+    input's bytes. The kernel reads the inputs `over` only where it stores next; an input may also
+    lie `distance` bytes or more behind the output. `npu` is the number of a stream; `bases` are
+    what its base pointers point to: tensors, or memories by name.
+    """
+
+    name: str
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    until: int
+    is_move: bool = False
+    over: tuple[int, ...] = ()
+    distance: int | None = None
+    npu: int | None = None
+    bases: tuple[int | str | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class MemoryRecord:
+    """The blocks of an arena, the steps that use them, and the tensors of both."""
+
+    tensors: tuple[Tensor, ...] = ()
+    blocks: tuple[RecordedBlock, ...] = ()
+    steps: tuple[StepAccess, ...] = ()
+    inputs: tuple[int, ...] = ()
+    outputs: tuple[int, ...] = ()
+
+
+NO_RECORD = MemoryRecord()
+"""That of a program without steps."""

@@ -16,7 +16,7 @@ from tests.project.test_build_systems import MAKEFILE
 from tests.project.test_build_systems import run as run_tool
 from tests.project.test_linking import VENDOR_SCRIPT
 from tests.support.command_line import ethosgen
-from tests.support.needs import BUILD, needs_extra, needs_qemu, needs_torch
+from tests.support.needs import BUILD, needs_extra, needs_keras, needs_qemu, needs_torch
 from tests.support.snippets import snippets
 
 PAGES = {
@@ -29,8 +29,6 @@ void NVIC_EnableIRQ(int number);
 void NPU_HP_IRQHandler(void);
 """
 """What the example takes from the header of Alif's pack."""
-DATA = re.compile(r"import numpy|from sklearn|digits = |images = |labels = |np\.save")
-"""The lines of a script that need no TensorFlow."""
 
 
 def commands_of(page: Path) -> list[tuple[list[str], list[str]]]:
@@ -97,17 +95,15 @@ def test_the_way_from_pytorch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.slow
 @needs_qemu
+@needs_keras
 @needs_extra("demo")
-def test_the_way_from_keras_after_tensorflow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (demo,) = copy_demo(find_demo("digits"), tmp_path)  # of the same shapes as the page's
-    demo.rename(tmp_path / "digits_int8.tflite")
-    (train,) = snippets("python", "Train and convert", PAGES["keras"])
-    compile(train, "train.py", "exec")
-    data = [line for line in train.splitlines() if DATA.match(line)]
-    run_python(Path(sys.executable), "\n".join(data), tmp_path)
-    run_commands(PAGES["keras"], tmp_path, monkeypatch, "optimizer")
+@needs_extra("quantize")
+def test_the_way_from_keras(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (data,) = snippets("python", "Data", PAGES["keras"])
+    (train,) = snippets("python", "Train", PAGES["keras"])
+    run_python(Path(sys.executable), data, tmp_path)
+    run_python(ENVIRONMENTS["keras"].find(), train, tmp_path)
+    run_commands(PAGES["keras"], tmp_path, monkeypatch)
 
 
 @pytest.mark.slow

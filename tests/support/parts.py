@@ -202,7 +202,7 @@ PARTS = (
         ("tests/test_tutorials.py",),
         (*_of("quantization/"), *_WAYS),
         core=("tests/test_tutorials.py::test_the_way_into_a_project",),
-        needs=(TORCH,),
+        needs=(TORCH, KERAS),
     ),
     Part(
         "keras",

@@ -207,7 +207,7 @@ static inline void *{{ name }}_{{ kind }}(uint32_t index)
         {{ port.MACRO }}_OFFSET,
 {% endfor %}
     };
-    return index < {{ NAME }}_{{ kind.upper() }}S ? (void *)&{{ arena }}[offsets[index]] : (void *)0;
+    return index < (uint32_t){{ NAME }}_{{ kind.upper() }}S ? (void *)&{{ arena }}[offsets[index]] : (void *)0;
 }
 {% elif ports[0].label != kind %}
 

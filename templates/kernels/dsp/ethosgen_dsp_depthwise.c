@@ -30,7 +30,7 @@ static inline int32_t height_of(int32_t rows, const Layer *layer)
     return (rows - 1) * layer->stride_y + (layer->taps_y - 1) * layer->dilation_y + 1;
 }
 
-/* Fill planes with the value of the padding. */
+/* Fill planes with the value of the padding. A plane's size is even, so 4 have a multiple of 8. */
 static void clear(int16_t *planes, int32_t count, int32_t value)
 {
     uint32_t pair = ethosgen_dsp_low_halves((uint32_t)value, (uint32_t)value);
@@ -40,9 +40,6 @@ static void clear(int16_t *planes, int32_t count, int32_t value)
 
         (void)memcpy(planes, pairs, sizeof pairs);
         planes += 8;
-    }
-    for (; count > 0; count--) {
-        *planes++ = (int16_t)value;
     }
 }
 

@@ -98,7 +98,7 @@ void ethosu_invalidate_dcache(uint32_t *memory, size_t bytes)
 void ethosu_flush_dcache(const uint64_t *base_addr, const size_t *base_addr_size, int num_base_addr)
 {
     for (int i = 0; i < num_base_addr; i++) {
-        if (base_addr_size[i] != 0) {
+        if (base_addr_size[i] != 0u) {
             flush((void *)(uintptr_t)base_addr[i], base_addr_size[i]);
         }
     }
@@ -108,7 +108,7 @@ void ethosu_invalidate_dcache(const uint64_t *base_addr, const size_t *base_addr
                               int num_base_addr)
 {
     for (int i = 0; i < num_base_addr; i++) {
-        if (base_addr_size[i] != 0) {
+        if (base_addr_size[i] != 0u) {
             invalidate((void *)(uintptr_t)base_addr[i], base_addr_size[i]);
         }
     }

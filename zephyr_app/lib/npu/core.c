@@ -103,7 +103,7 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
     uint64_t wide[ETHOSGEN_NPU_BASES];
     size_t bytes[ETHOSGEN_NPU_BASES];
 
-    if (npu.base_addr == 0) {
+    if (npu.base_addr == 0u) {
         return ETHOSGEN_NOT_INITIALIZED;
     }
     int used = 0; /* base pointers in use: to the cache hooks an unused one would mean all memory */
@@ -111,7 +111,7 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
     for (int i = 0; i < ETHOSGEN_NPU_BASES; i++) {
         wide[i] = base[i];
         bytes[i] = stream->base_bytes[i];
-        used = bytes[i] != 0 ? i + 1 : used;
+        used = bytes[i] != 0u ? i + 1 : used;
     }
     driver = ethosu_reserve_driver(); /* sleeps until the NPU is free */
     ethosgen_status status = run(stream, wide, bytes, used);

@@ -124,7 +124,7 @@ def test_bad_labels_are_one_sentence(work: Path, labels: np.ndarray, says: str) 
     [
         ({"network": "absent.onnx"}, "cannot read 'absent.onnx'"),
         ({"network": "weights.pth"}, "pickled checkpoint"),
-        ({"network": "float.pb"}, r"must end in: \.onnx, \.tflite, \.pt2, \.keras; or be"),
+        ({"network": "float.pb"}, r"must end in: \.onnx, \.tflite, \.keras, \.pt2; or be"),
         ({"output": "made.tflite"}, r"must end in \.onnx"),
         ({"output": "./float.onnx"}, "is the float network itself"),
     ],

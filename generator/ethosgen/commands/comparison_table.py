@@ -14,8 +14,8 @@ NONE = "-"
 """An unknown figure."""
 
 QUALITY = (
-    "Cycles are estimates: of the NPU's, Vela's and the NPU model's, the larger counts; the CPU's",
-    "are stored costs, which 'ethosgen verify' counts (docs/cycles.md). No silicon was measured.",
+    "Cycles are estimates: the NPU model's for the NPU (Vela's are beside them), stored costs for",
+    "the CPU, which 'ethosgen verify' counts (docs/cycles.md). No silicon was measured.",
     "'equal' was: the outputs of {run}, compared with the oracle's.",
 )
 _ON_NPU, _ON_CPU = "the NPU model", "this machine's CPU"

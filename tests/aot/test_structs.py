@@ -60,10 +60,11 @@ def test_a_declaration_has_the_comments() -> None:
 
 def test_an_initializer_names_the_members() -> None:
     assert definition(structs_of([INNER]), "part") == (
-        "static const struct toy_inner part = {\n    .low = -3, .high = 4,\n};\n"
+        "extern const struct toy_inner part;\n"
+        "const struct toy_inner part = {\n    .low = -3, .high = 4,\n};\n"
     )
     assert definition(structs_of([INNER, INNER]), "parts") == (
-        "static const struct toy_inner parts[2] = {\n"
+        "extern const struct toy_inner parts[2];\nconst struct toy_inner parts[2] = {\n"
         "    {.low = -3, .high = 4},\n    {.low = -3, .high = 4},\n};\n"
     )
 

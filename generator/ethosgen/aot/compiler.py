@@ -81,6 +81,7 @@ def compile_program(plan: Plan, name: str) -> Program:
         sources=sources | code,
         entry_parameters=tuple(parameter.name for parameter in signature.parameters),
         constants=tuple(c for c in constants if plan.apart or not c.structs),
+        structs=() if plan.apart else tuple(c for c in constants if c.structs),
         inputs=inputs,
         outputs=outputs,
         arena_bytes=memory.arena_bytes,

@@ -11,7 +11,7 @@ from ethosgen.project.words import blob_symbol
 from ethosgen.samples.known import GENERATED, MOST_RUNS, are_generated, known_samples
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.plan import IoStyle
-from ethosgen.values.program import Program
+from ethosgen.values.program import Program, Structs
 
 _FAILURES = {"commands": "ETHOSGEN_SELF_TEST_COMMANDS", "weights": "ETHOSGEN_SELF_TEST_WEIGHTS"}
 
@@ -33,6 +33,7 @@ def self_test_facts(
     taken = [_input(program, number, facts, runs) for number, facts in enumerate(inputs)]
     return {
         "parts": parts,
+        "headers": _headers(program),
         "bytes": sum(part["bytes"] for part in parts),
         "has_run": program.plan.apart or golden.crc is not None,
         "crc": golden.crc,
@@ -63,15 +64,33 @@ def _parts(program: Program) -> list[dict[str, Any]]:
         for constant in program.constants
         if constant.data
     ]
-    return [
-        {
-            "symbol": symbol,
-            "ctype": C_TYPES[dtype],
-            "bytes": len(data),
-            "crc": zlib.crc32(data),
-            "failure": failure,
-        }
+    arrays = [
+        _part(symbol, f"{C_TYPES[dtype]} {symbol}[]", data, failure)
         for symbol, dtype, data, failure in (*blobs, *constants)
+    ]
+    return arrays + [_struct(c.c_name, c.structs) for c in program.structs if c.structs]
+
+
+def _part(address: str, declared: str, data: bytes, failure: str) -> dict[str, Any]:
+    crc = zlib.crc32(data)
+    facts = {"address": address, "declared": declared, "bytes": len(data), "crc": crc}
+    return {**facts, "failure": failure}
+
+
+def _struct(symbol: str, structs: Structs) -> dict[str, Any]:
+    """Return a struct of a kernel, or several, which have no padding."""
+    length, address = (("", f"&{symbol}"), ("[]", symbol))[not structs.is_one]
+    declared = f"{structs.ctype} {symbol}{length}"
+    return _part(address, declared, structs.data, _FAILURES["weights"])
+
+
+def _headers(program: Program) -> list[str]:
+    """Return the headers that declare the structs."""
+    types = {constant.ctype for constant in program.structs}
+    return [
+        path
+        for path, text in program.sources.items()
+        if path.endswith(".h") and any(f"\n{each} {{" in text for each in types)
     ]
 
 

@@ -16,8 +16,9 @@ from ethosgen.proof.unbounded import UnboundedError
 
 _BASIC_FRAME, _FLOAT_FRAME, _PADDING = 32, 104, 4
 """What an exception pushes: registers, with those of floating point and MVE; SP is aligned."""
-_RUN = ("{name}_init", "{name}_reset", "{name}_run", "{name}_step", "{name}_feed")
-"""The functions of a network's header."""
+_RUN = ("{name}_run", "{name}_step", "{name}_feed")
+"""The functions of a network's header by which an inference runs."""
+_OTHERS = ("{name}_init", "{name}_reset")
 _HANDLER = "ethosgen_npu_irq_handler"
 _TABLE = "ethosgen_networks"
 """The table by which our application calls them."""
@@ -42,13 +43,15 @@ class Need:
     """The most stack of a network's functions, in bytes, and the calls that need it.
 
     `interrupt` is the part of the NPU's interrupt, which may come at any of them: that of an
-    abandoned run too. `measured` also has what a run of our application may count: functions of its
-    table of networks around these, and its other interrupts, which have one priority.
+    abandoned run too. `run` is the most of an inference alone, the interrupt included. `measured`
+    also has what a run of our application may count: functions of its table of networks around
+    these, and its other interrupts, which have one priority.
     """
 
     bytes: int
     path: tuple[str, ...]
     interrupt: int
+    run: int
     measured: int | None
     lacks_interrupt: bool = False
     """Whether the firmware has a handler of the NPU's interrupt that no known vector leads to."""
@@ -195,16 +198,22 @@ def stack_need(elf: Path, network: str, frames: FloatFrames) -> Need:
     image = read_image(elf)
     is_used = frames is FloatFrames.IF_USED and image.has_floats
     graph = _Graph(image, frames is FloatFrames.ALWAYS or is_used)
-    names = [name.format(name=network) for name in _RUN]
-    found = [image.functions[name] for name in names if name in image.functions]
     if f"{network}_run" not in image.functions:
         raise UnboundedError(f"the firmware has no function {network}_run()")
-    most, path = max((graph.whole(addr) for addr in found), key=lambda need: need[0])
+    runs, others = _found(image, _RUN, network), _found(image, _OTHERS, network)
+    found = {*runs, *others}
+    most, path = max(map(graph.whole, found), key=lambda need: need[0])
+    run = max(graph.whole(addr)[0] for addr in runs)
     handlers = graph.handlers()
     interrupt = graph.interrupt(a for a in handlers if graph.calls(a, _HANDLER))
-    measured = _measured(graph, most, set(found), handlers)
+    measured = _measured(graph, most, found, handlers)
     lacks = _HANDLER in image.functions and not interrupt
-    return Need(most + interrupt, path, interrupt, measured, lacks)
+    return Need(most + interrupt, path, interrupt, run + interrupt, measured, lacks)
+
+
+def _found(image: FirmwareImage, names: Iterable[str], network: str) -> list[int]:
+    known = (image.functions.get(name.format(name=network)) for name in names)
+    return [addr for addr in known if addr is not None]
 
 
 def _measured(graph: _Graph, most: int, found: set[int], handlers: list[int]) -> int | None:

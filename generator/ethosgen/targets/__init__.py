@@ -206,6 +206,7 @@ def _run_session(
             sample = _profiled(sample, profile.with_cycles(sample.cpu_cycles))
         done.append(sample)
     progress(len(jobs), len(jobs))
+    how.stack.compare()
     marker = session.end(_ANSWER_S)
     if (marker.runs, marker.failed) != (len(jobs), 0):
         raise TargetError(
@@ -258,7 +259,7 @@ def _run_sample(
         else:
             session.write_input(port, content, _ANSWER_S, index)
     reply = session.run(how.timeout_s, index)
-    how.stack.check(index, reply.run_stack_bytes)
+    how.stack.check(index, reply.run_stack_bytes, is_whole=reply.status == Status.OK)
     if reply.status not in (Status.OK, Status.NOT_READY):
         raise _explain(reply, target, network, info.devices)
     outputs = {}

@@ -149,6 +149,7 @@ class Program:
     sources: Mapping[str, str] = field(repr=False)
     entry_parameters: tuple[str, ...]
     constants: tuple[Constant, ...]
+    """Those of the file of weights, or of the C file of the network's weights."""
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
     arena_bytes: int
@@ -178,6 +179,8 @@ class Program:
     golden: GoldenCrc = NO_GOLDEN
     """What the self-test compares the output with."""
     memory: MemoryRecord = NO_RECORD
+    structs: tuple[Constant, ...] = ()
+    """Constants that the network's C defines among its functions."""
 
     @property
     def arena(self) -> ArenaSize:

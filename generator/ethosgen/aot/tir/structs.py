@@ -181,13 +181,13 @@ def _packed(value: Any, c_type: str) -> bytes:
 
 
 def definition(structs: Structs, name: str) -> str:
-    """Return the C that defines structs: one, or an array of several."""
+    """Return the C that defines structs, which the self-test reads: one, or an array of several."""
     length = "" if structs.is_one else f"[{len(structs.initializers)}]"
     content = ",\n".join(_wrapped(text) for text in structs.initializers) + ","
     if structs.is_one:
         content = _wrapped(structs.initializers[0].removeprefix("{").removesuffix("}") + ",")
-    text = f"static const {structs.ctype} {name}{length} = {{\n{content}\n}};\n"
-    return text.replace(_KEPT, " ")
+    head = f"const {structs.ctype} {name}{length}"
+    return f"extern {head};\n{head} = {{\n{content}\n}};\n".replace(_KEPT, " ")
 
 
 def _wrapped(text: str) -> str:

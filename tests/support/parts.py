@@ -261,6 +261,7 @@ PARTS = (
             "tests/targets/test_counts.py",
             "tests/targets/test_devices.py",
             "tests/targets/test_failed_runs.py",
+            "tests/targets/test_flipped_bits.py",
             "tests/targets/test_faults.py",
             "tests/targets/test_security.py",
             "tests/targets/test_self_test_on_qemu.py",

@@ -75,7 +75,7 @@ def network_facts(
         "feed": None if program.feed is None else dataclasses.asdict(program.feed),
         "inputs": inputs,
         "outputs": outputs,
-        "self_test": self_test_facts(program, inputs, outputs),
+        "self_test": self_test_facts(program, inputs, outputs, streams),
         **memories,
         "arena_bytes": _round_up(program.arena_bytes, alignment),
         "arena_alignment": max(program.arena_alignment, alignment),

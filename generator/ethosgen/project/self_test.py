@@ -1,5 +1,6 @@
 """The templates' values for a network's self-test: what it reads, and the inference it runs."""
 
+import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,14 +18,22 @@ _FAILURES = {"commands": "ETHOSGEN_SELF_TEST_COMMANDS", "weights": "ETHOSGEN_SEL
 
 
 def self_test_facts(
-    program: Program, inputs: Sequence[Mapping[str, Any]], outputs: Sequence[Mapping[str, Any]]
+    program: Program,
+    inputs: Sequence[Mapping[str, Any]],
+    outputs: Sequence[Mapping[str, Any]],
+    streams: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return the values; `inputs` and `outputs` are those of the ports.
+    """Return the values; `inputs` and `outputs` are those of the ports, `streams` of the NPU's.
 
     With weights apart from the code, the file has the golden output's CRC-32, so the code depends
     only on the network's inputs.
     """
     parts = [] if program.plan.apart else _parts(program)
+    calls = [
+        _stream(program, number, facts)
+        for number, facts in enumerate(streams)
+        if "regioncfg" in facts
+    ]
     golden, network = program.golden, program.plan.original
     runs = min(network.period, MOST_RUNS)
     is_caller = program.io is IoStyle.CALLER
@@ -33,8 +42,9 @@ def self_test_facts(
     taken = [_input(program, number, facts, runs) for number, facts in enumerate(inputs)]
     return {
         "parts": parts,
+        "streams": calls,
         "headers": _headers(program),
-        "bytes": sum(part["bytes"] for part in parts),
+        "bytes": sum(part["bytes"] for part in (*calls, *parts)),
         "has_run": program.plan.apart or golden.crc is not None,
         "crc": golden.crc,
         "oracle": golden.oracle or "an oracle",
@@ -75,6 +85,17 @@ def _part(address: str, declared: str, data: bytes, failure: str) -> dict[str, A
     crc = zlib.crc32(data)
     facts = {"address": address, "declared": declared, "bytes": len(data), "crc": crc}
     return {**facts, "failure": failure}
+
+
+def _stream(program: Program, number: int, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a stream's call has behind the address of its words."""
+    sizes = list(facts["base_bytes"])
+    if program.plan.apart and facts["weights_base"] is not None:
+        sizes[facts["weights_base"]] = 0
+    size = 0 if program.plan.apart else facts["bytes"]
+    data = struct.pack(f"<{3 + len(sizes)}I", size, facts["qconfig"], facts["regioncfg"], *sizes)
+    address = f"&{program.name}_npu_streams[{number}].bytes"
+    return _part(address, "", data, _FAILURES["commands"])
 
 
 def _struct(symbol: str, structs: Structs) -> dict[str, Any]:

@@ -26,15 +26,22 @@
 /* The header's bytes before and behind its own CRC. */
 #define START_BYTES ((uint32_t)offsetof(struct ethosgen_weights_header, header_crc))
 #define BEHIND_CRC ((uint32_t)offsetof(struct ethosgen_weights_header, bytes))
-#define PARTS 3u
+#define PARTS {{ 3 + self_test.streams|length }}u
 
+{% if self_test.streams %}
+extern const struct ethosgen_npu_stream {{ name }}_npu_streams[];
+
+{% endif %}
 {% elif self_test.parts %}
 {% for part in self_test.parts %}
 extern const {{ part.declared }};
 {% endfor %}
+{% if self_test.streams %}
+extern const struct ethosgen_npu_stream {{ name }}_npu_streams[];
+{% endif %}
 
 static const struct ethosgen_self_test_part parts[] = {
-{% for part in self_test.parts %}
+{% for part in self_test.streams + self_test.parts %}
     {{ "{" }}{{ part.address }}, {{ part.bytes }}u, 0x{{ "%08x"|format(part.crc) }}u, {{ part.failure }}},
 {% endfor %}
 };
@@ -196,6 +203,9 @@ static ethosgen_status read_constants(struct ethosgen_self_test *state, uint32_t
         {file, START_BYTES, 0u, ETHOSGEN_OK},
         {&file[BEHIND_CRC], (uint32_t)sizeof *header - BEHIND_CRC, header->header_crc, ETHOSGEN_WEIGHTS_DAMAGED},
         {&file[sizeof *header], header->bytes - (uint32_t)sizeof *header, header->content_crc, ETHOSGEN_WEIGHTS_DAMAGED},
+{% for part in self_test.streams %}
+        {{ "{" }}{{ part.address }}, {{ part.bytes }}u, 0x{{ "%08x"|format(part.crc) }}u, {{ part.failure }}},
+{% endfor %}
     };
 
     return ethosgen_self_test_read(state, parts, PARTS, bytes);

@@ -1,4 +1,5 @@
-static const struct ethosgen_npu_stream streams[] = {
+extern const struct ethosgen_npu_stream {{ name }}_npu_streams[{{ streams|length }}];
+const struct ethosgen_npu_stream {{ name }}_npu_streams[{{ streams|length }}] = {
 {% for stream in streams %}
     {
         /* {{ stream.name }}: {{ stream.comment }} */
@@ -39,7 +40,7 @@ int32_t {{ name }}_npu_invoke(int32_t stream, const void *base0, const void *bas
     const struct ethosgen_weights_region *commands =
         ethosgen_weights_region({{ name }}_weights_file, command_regions[stream]);
 
-    current = streams[stream];
+    current = {{ name }}_npu_streams[stream];
     current.words = (const uint32_t *)ethosgen_weights_at({{ name }}_weights_file, command_regions[stream]);
     current.bytes = commands->bytes;
 {% set bases = streams|map(attribute="weights_base")|reject("none")|unique|list %}
@@ -49,6 +50,6 @@ int32_t {{ name }}_npu_invoke(int32_t stream, const void *base0, const void *bas
 {% endif %}
     return (int32_t)ethosgen_npu_run(&current, base);
 {% else %}
-    return (int32_t)ethosgen_npu_run(&streams[stream], base);
+    return (int32_t)ethosgen_npu_run(&{{ name }}_npu_streams[stream], base);
 {% endif %}
 }

@@ -37,7 +37,8 @@ static ethosgen_status readiness = ETHOSGEN_NOT_INITIALIZED;
 extern const uint32_t plus_one_weights[];
 extern const uint32_t plus_one_commands_0[];
 
-static const struct ethosgen_npu_stream streams[] = {
+extern const struct ethosgen_npu_stream plus_one_npu_streams[1];
+const struct ethosgen_npu_stream plus_one_npu_streams[1] = {
     {
         /* plus_one_npu_0: 1 of the network's operators */
         .words = plus_one_commands_0,
@@ -56,7 +57,7 @@ int32_t plus_one_npu_invoke(int32_t stream, const void *base0, const void *base1
         (uintptr_t)base0, (uintptr_t)base1, (uintptr_t)base2, (uintptr_t)base3,
         (uintptr_t)base4, (uintptr_t)base5, (uintptr_t)base6, (uintptr_t)base7,
     };
-    return (int32_t)ethosgen_npu_run(&streams[stream], base);
+    return (int32_t)ethosgen_npu_run(&plus_one_npu_streams[stream], base);
 }
 
 ethosgen_status plus_one_init(void)

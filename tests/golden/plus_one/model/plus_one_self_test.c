@@ -14,8 +14,10 @@
 extern const uint32_t plus_one_commands_0[];
 extern const uint32_t plus_one_weights[];
 extern const int16_t plus_one_table[];
+extern const struct ethosgen_npu_stream plus_one_npu_streams[];
 
 static const struct ethosgen_self_test_part parts[] = {
+    {&plus_one_npu_streams[0].bytes, 44u, 0x030196d9u, ETHOSGEN_SELF_TEST_COMMANDS},
     {plus_one_commands_0, 48u, 0xb8862597u, ETHOSGEN_SELF_TEST_COMMANDS},
     {plus_one_weights, 100u, 0x58c932f5u, ETHOSGEN_SELF_TEST_WEIGHTS},
     {plus_one_table, 20u, 0x3bddffa4u, ETHOSGEN_SELF_TEST_WEIGHTS},

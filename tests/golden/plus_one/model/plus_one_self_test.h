@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 /* The bytes that the test reads. */
-#define PLUS_ONE_SELF_TEST_BYTES 168u
+#define PLUS_ONE_SELF_TEST_BYTES 212u
 
 /*
  * Test everything at once.

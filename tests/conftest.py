@@ -11,7 +11,6 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # each worker has one processor; numpy reads it
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("ETHOSGEN_NO_CACHE", "1")  # each test converts its networks
-os.environ.setdefault("ETHOSGEN_TIGHT_STACK", "1")  # a bound must be near to what a run uses
 
 from tests import ROOT
 from tests.support import choice

@@ -15,7 +15,7 @@ from ethosgen.proof.image import read_image
 from ethosgen.proof.stack import FloatFrames, Need, bound_stack, stack_need
 from ethosgen.proof.unbounded import UnboundedError
 from ethosgen.targets.session import RunReply, Session
-from ethosgen.targets.stack_bounds import StackBounds
+from ethosgen.targets.stack_bounds import MOST_ABOVE, TIGHT, StackBounds
 from ethosgen.toolchain import build
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import BuildError, TargetError
@@ -33,7 +33,7 @@ CORES = {
     "cortex-m55": ["-mcpu=cortex-m55", "-mfloat-abi=hard"],
 }
 BOARDS = ("microbit", "mps2-an385", "mps2-an386", "mps2-an505")
-TOLERANCE = 64
+TOLERANCE = MOST_ABOVE
 _SU = re.compile(r"[^:]+:\d+:\d+:(\S+)\t(\d+)\t(static|dynamic\S*)")
 
 
@@ -220,6 +220,7 @@ def measured(
         return reply
 
     monkeypatch.setattr(Session, "run", noting)
+    monkeypatch.setenv(TIGHT, "1")
     (bound,) = flow.build_project(directory, watch=Watch()).stack
     assert bound.need is not None
     options = flow.RunOptions(Inputs(None, 2, 1))
@@ -346,3 +347,26 @@ def test_a_run_that_uses_more_than_the_bound_fails(tmp_path: Path) -> None:
     bounds.check(0, bound.need.measured)
     with pytest.raises(TargetError, match=r"digits_int8_run\(\) used \d+ bytes of stack, but"):
         bounds.check(0, bound.need.measured + 4)
+
+
+@needs_build
+def test_a_bound_far_above_what_runs_use_fails_only_if_it_must_be_near(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    info = project_of("mps2-an386", tmp_path / "p")
+    built = flow.build_project(tmp_path / "p", watch=Watch())
+    (bound,) = built.stack
+    assert bound.need is not None
+    bounds = StackBounds(built.elf, info)
+    bounds.check(0, bound.need.run - MOST_ABOVE - 4)
+    monkeypatch.delenv(TIGHT, raising=False)
+    with caplog.at_level("INFO"):
+        bounds.compare()
+    assert "digits_int8_run() in" in caplog.text and "64 more are usual" in caplog.text
+    monkeypatch.setenv(TIGHT, "1")
+    with pytest.raises(TargetError, match=r"is bounded by .* bytes of stack, but these runs used"):
+        bounds.compare()
+    bounds.check(0, bound.need.run - MOST_ABOVE)
+    bounds.compare()
+    bounds.check(0, 4, is_whole=False)
+    bounds.compare()

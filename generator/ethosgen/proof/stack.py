@@ -43,7 +43,7 @@ class Need:
     """The most stack of a network's functions, in bytes, and the calls that need it.
 
     `interrupt` is the part of the NPU's interrupt, which may come at any of them: that of an
-    abandoned run too. `run` is the most of an inference alone, the interrupt included. `measured`
+    abandoned run too. `run` is the most of an inference alone, without the interrupt. `measured`
     also has what a run of our application may count: functions of its table of networks around
     these, and its other interrupts, which have one priority.
     """
@@ -208,7 +208,7 @@ def stack_need(elf: Path, network: str, frames: FloatFrames) -> Need:
     interrupt = graph.interrupt(a for a in handlers if graph.calls(a, _HANDLER))
     measured = _measured(graph, most, found, handlers)
     lacks = _HANDLER in image.functions and not interrupt
-    return Need(most + interrupt, path, interrupt, run + interrupt, measured, lacks)
+    return Need(most + interrupt, path, interrupt, run, measured, lacks)
 
 
 def _found(image: FirmwareImage, names: Iterable[str], network: str) -> list[int]:

@@ -99,6 +99,13 @@ static inline uint32_t ethosgen_weights_turned(uint32_t word)
     return (word >> 5u) | (word << 27u);
 }
 
+static inline uint32_t ethosgen_weights_add(uint32_t sum, uint64_t words)
+{
+    uint32_t low = ethosgen_weights_turned(sum) ^ (uint32_t)words;
+
+    return ethosgen_weights_turned(low) ^ (uint32_t)(words >> 32u);
+}
+
 /*
  * Return a sum of the header's words but for the name: both CRCs, the sizes and the digest. Each run
  * compares it with the sum of the file that the network's init accepted. Any single changed bit
@@ -106,21 +113,15 @@ static inline uint32_t ethosgen_weights_turned(uint32_t word)
  */
 static inline uint32_t ethosgen_weights_sum(const void *file)
 {
-    const uint32_t *words = (const uint32_t *)file;
-    uint32_t sum = words[0];
+    const uint64_t *pairs = (const uint64_t *)file;
 
-    /* Not a loop: each line is two instructions, and every run executes them. */
-    sum = ethosgen_weights_turned(sum) ^ words[1];
-    sum = ethosgen_weights_turned(sum) ^ words[2];
-    sum = ethosgen_weights_turned(sum) ^ words[3];
-    sum = ethosgen_weights_turned(sum) ^ words[4];
-    sum = ethosgen_weights_turned(sum) ^ words[5];
-    sum = ethosgen_weights_turned(sum) ^ words[6];
-    sum = ethosgen_weights_turned(sum) ^ words[7];
-    sum = ethosgen_weights_turned(sum) ^ words[8];
-    sum = ethosgen_weights_turned(sum) ^ words[9];
-    sum = ethosgen_weights_turned(sum) ^ words[10];
-    return ethosgen_weights_turned(sum) ^ words[11];
+    /* No loop, and two words at a time: every run executes this, in 17 instructions of a Cortex-M4. */
+    uint32_t sum = ethosgen_weights_turned((uint32_t)pairs[0]) ^ (uint32_t)(pairs[0] >> 32u);
+    sum = ethosgen_weights_add(sum, pairs[1]);
+    sum = ethosgen_weights_add(sum, pairs[2]);
+    sum = ethosgen_weights_add(sum, pairs[3]);
+    sum = ethosgen_weights_add(sum, pairs[4]);
+    return ethosgen_weights_add(sum, pairs[5]);
 }
 
 /* Return the address of a region's content. */

@@ -144,7 +144,7 @@ def test_a_changed_line_of_pyproject_names_its_requirement() -> None:
     assert requirements(lines) == ["pyproject.toml: numpy"]
 
 
-WITHOUT_CORE = {"keras", "meshes", "pages", "quantization", "torch", "tosa"}
+WITHOUT_CORE = {"keras", "meshes", "origins", "pages", "quantization", "torch", "tosa"}
 """Parts whose heavy tests need more than a light installation."""
 
 

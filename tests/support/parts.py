@@ -198,6 +198,12 @@ PARTS = (
         needs=(TORCH,),
     ),
     Part(
+        "origins",
+        ("tests/project/test_origins.py",),
+        _of("frontend/", "project/materials.py"),
+        needs=(TORCH, TOSA),
+    ),
+    Part(
         "tutorials",
         ("tests/test_tutorials.py",),
         (*_of("quantization/"), *_WAYS),

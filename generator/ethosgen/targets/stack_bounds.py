@@ -58,8 +58,9 @@ class StackBounds:
             if need is None or need.run <= used + MOST_ABOVE:
                 continue
             text = (
-                f"{self._info.names[network]}_run() in '{self._elf}' is bounded by {need.run} "
-                f"bytes of stack, but these runs used {used}; {MOST_ABOVE} more are usual"
+                f"{self._info.names[network]}_run() in '{self._elf}' is bounded by "
+                f"{counted(need.run, 'byte')} of stack, but these runs used {used}; "
+                f"{MOST_ABOVE} more are usual"
             )
             _LOG.info("%s", text)
             if os.environ.get(TIGHT):

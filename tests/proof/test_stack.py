@@ -117,6 +117,27 @@ def test_each_frame_of_a_firmware_is_gccs(
             assert (name, frame.deepest, frame.ends | {0}) == (name, size, {0})
 
 
+@needs_arm_gcc
+@pytest.mark.parametrize(
+    ("switch", "frames", "pushed"),
+    [
+        ("_isr_wrapper", FloatFrames.NEVER, 36),
+        ("_isr_wrapper", FloatFrames.ALWAYS, 108),
+        ("vTaskSwitchContext", FloatFrames.NEVER, 36 + 44),
+        ("vTaskSwitchContext", FloatFrames.ALWAYS, 108 + 44 + 64),
+    ],
+)
+def test_a_thread_needs_what_an_exception_and_a_switch_push(
+    switch: str, frames: FloatFrames, pushed: int, tmp_path: Path
+) -> None:
+    handler = f"__attribute__((used)) void {switch}(void) {{ volatile int a[99]; a[sink] = 1; }}"
+    source = f"{CHAIN}{handler}"
+    bare = need(link(CHAIN, tmp_path, "-Os"))
+    found = stack_need(link(source, tmp_path, "-Os"), "net", frames)
+    assert (found.bytes, found.interrupt) == (bare.bytes + pushed, pushed)
+    assert found.in_thread and not bare.in_thread
+
+
 REFUSED = {
     "recursion": ("int net_run(int n) { return n ? net_run(n - 1) * n : 1; }", "recursion"),
     "a loop of calls": (

@@ -30,11 +30,11 @@ PLURAL = re.compile(r"[ -](?:(?:more|other|further|different|zero|available) )?(
 VERBS = frozenset(
     "accesses asks calls cannot changes compiles computes contradicts contains counts creates "
     "decides declares differs does ends exceeds gets gives grows has holds is jumps lacks "
-    "leaves lies makes names needs pass passes reads runs says sets stands takes uses was "
+    "leaves lies loses makes names needs pass passes reads runs says sets stands takes uses was "
     "writes".split()
 )
 """Words that end like a plural and are none, and prepositions."""
-OTHERS = frozenset(("as", "its", "less", "this", "thus"))
+OTHERS = frozenset(("as", "its", "less", "ms", "this", "thus"))
 NO_COUNTS = frozenset(
     (
         "{p.name} commands",

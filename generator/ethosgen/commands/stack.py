@@ -64,5 +64,6 @@ def _as_json(bound: "StackBound") -> dict[str, object]:
         "bytes": need.bytes,
         "interrupt_bytes": need.interrupt,
         "lacks_interrupt": need.lacks_interrupt,
+        "in_thread": need.in_thread,
         "path": list(need.path),
     }

@@ -424,6 +424,7 @@ def stack_lines(bounds: Any) -> list[str]:
             lines.append(f"  stack     {bound.network}: no bound, because {bound.why}")
             continue
         interrupt = bound.need.interrupt
-        of = f", of them {interrupt} B for the NPU's interrupt" if interrupt else ""
+        what = "a thread's registers" if bound.need.in_thread else "the NPU's interrupt"
+        of = f", of them {interrupt} B for {what}" if interrupt else ""
         lines.append(f"  stack     {bound.network}: at most {bound.need.bytes} B{of}")
     return lines

@@ -174,7 +174,8 @@ def read_weights(data: bytes, what: str, codes: Sequence[WeightsCode] = ()) -> W
         said = f"{what} is damaged: a region is outside the file, or in another one"
         raise _damaged(said, "regions")
     if fitting and any(offset % fitting[0].alignment for offset, _ in places):
-        said = f"{what} is damaged: a region is not aligned to {fitting[0].alignment} bytes"
+        aligned = counted(fitting[0].alignment, "byte")
+        said = f"{what} is damaged: a region is not aligned to {aligned}"
         raise _damaged(said, "regions")
     regions = {place: data[place[0] : sum(place)] for place in set(places)}
     return replace(weights, regions=tuple(regions[place] for place in places))

@@ -150,7 +150,8 @@ class _Streams:
             addr, size = self._image.objects[name]
             regions = _regions(self._image, addr, size)
             if regions is None:
-                yield f"the table of streams has no entry of {name}, with its {size:,} bytes"
+                size_text = counted(size, "byte")
+                yield f"the table of streams has no entry of {name}, with its {size_text}"
                 continue
             try:
                 yield from _outside(self._image.bytes_at(addr, size), name, regions)

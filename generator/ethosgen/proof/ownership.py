@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ethosgen.proof.commands import RegionAccess
 from ethosgen.proof.lattice import ByteLattice
+from ethosgen.values.grammar import counted
 
 ARENA = "arena"
 _COPY_REST = 15
@@ -206,7 +207,8 @@ class Ownership:
             return  # constants, fast scratch or the caller's buffer: the region's size suffices
         moved = part._replace(start=part.start + held.offset)
         if moved.low < held.offset or moved.end > held.end:
-            raise WrongAccessError(f"{place} leaves '{held.name}', with its {held.bytes:,} bytes")
+            size = counted(held.bytes, "byte")
+            raise WrongAccessError(f"{place} leaves '{held.name}', with its {size}")
         owners = moved.of(self.memories[ARENA])
         if access.is_copy:
             owners = owners[..., : max(1, part.run - _COPY_REST)]

@@ -23,6 +23,12 @@ _HANDLER = "ethosgen_npu_irq_handler"
 _TABLE = "ethosgen_networks"
 """The table by which our application calls them."""
 _VECTORS = ".vectors"
+_SWITCHES = {"_isr_wrapper": 0, "vTaskSwitchContext": 44}
+"""Functions of Zephyr and FreeRTOS, whose handlers run on a stack of their own, and the bytes that
+a switch to another thread pushes besides: R4 to R11, LR, PSPLIM and CONTROL in FreeRTOS's ports;
+Zephyr keeps registers in the thread's record."""
+_SWITCHED_FLOATS = 64
+"""S16 to S31, which a switch that pushes anything pushes with them."""
 _FIRST_IRQ = 15
 """SysTick's vector; those before are the start's and the faults'."""
 
@@ -55,6 +61,9 @@ class Need:
     measured: int | None
     lacks_interrupt: bool = False
     """Whether the firmware has a handler of the NPU's interrupt that no known vector leads to."""
+    in_thread: bool = False
+    """Whether this is the stack of an RTOS' thread: handlers run on another one, so `interrupt` is
+    what an exception and a switch to another thread push."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +158,13 @@ class _Graph:
 
     def interrupt(self, handlers: Iterable[int]) -> int:
         """Return the most bytes of an interrupt: the exception's frame, and the handler's calls."""
-        pushed = _PADDING + (_FLOAT_FRAME if self.has_floats else _BASIC_FRAME)
-        return max((pushed + self.whole(handler)[0] for handler in handlers), default=0)
+        needs = (self.exception + self.whole(handler)[0] for handler in handlers)
+        return max(needs, default=0)
+
+    @property
+    def exception(self) -> int:
+        """The most bytes that the processor pushes for an exception."""
+        return _PADDING + (_FLOAT_FRAME if self.has_floats else _BASIC_FRAME)
 
     def whole(self, root: int) -> tuple[int, tuple[str, ...]]:
         """Return the need of a function that nobody has followed yet."""
@@ -205,10 +219,15 @@ def stack_need(elf: Path, network: str, frames: FloatFrames) -> Need:
     most, path = max(map(graph.whole, found), key=lambda need: need[0])
     run = max(graph.whole(addr)[0] for addr in runs)
     handlers = graph.handlers()
-    interrupt = graph.interrupt(a for a in handlers if graph.calls(a, _HANDLER))
+    switches = [each for name, each in _SWITCHES.items() if name in image.functions]
+    if switches:
+        interrupt = graph.exception + max(switches)
+        interrupt += _SWITCHED_FLOATS if max(switches) and graph.has_floats else 0
+    else:
+        interrupt = graph.interrupt(a for a in handlers if graph.calls(a, _HANDLER))
     measured = _measured(graph, most, found, handlers)
     lacks = _HANDLER in image.functions and not interrupt
-    return Need(most + interrupt, path, interrupt, run, measured, lacks)
+    return Need(most + interrupt, path, interrupt, run, measured, lacks, bool(switches))
 
 
 def _found(image: FirmwareImage, names: Iterable[str], network: str) -> list[int]:

@@ -61,7 +61,7 @@ def test_a_pipeline_allows_no_difference(tmp_path: Path) -> None:
 
 
 def test_more_stages_than_the_network_can_be_cut_into(tmp_path: Path) -> None:
-    says = r"'digits_int8' can be cut into at most 10 stages, but 11 are asked for"
+    says = r"'digits_int8' can be cut into at most 10 stages, but 11 were requested"
     with pytest.raises(InputError, match=says):
         run("pipeline", DIGITS, "--stages", "11", "--board", "corstone300", "-o", tmp_path / "p")
     assert not list(tmp_path.iterdir())

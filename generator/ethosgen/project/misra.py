@@ -166,7 +166,7 @@ DEVIATIONS = (
     ),
     Deviation(
         "14.4",
-        "The function returns bool; cppcheck does not know the intrinsics, or Zephyr, in it.",
+        "The function returns bool; cppcheck does not know the intrinsics or the kernel in it.",
         "matrix.c cache.c own.c",
     ),
     Deviation(

@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /* A digest of the library's sources, as in NAME_BUILD; the firmware reports it on request. */
-#define ETHOSGEN_DIGEST "8e8f2e8666ddb803"
+#define ETHOSGEN_DIGEST "42b9e36ca7f1d218"
 
 #define ETHOSGEN_NETWORKS 1
 

@@ -33,7 +33,7 @@ extern "C" {
  * `ethosgen identify` finds them.
  */
 #define PLUS_ONE_DIGEST "98560f4f9db75104"
-#define PLUS_ONE_BUILD "8e8f2e8666ddb803"
+#define PLUS_ONE_BUILD "42b9e36ca7f1d218"
 #define PLUS_ONE_VERSION "0.1.0"
 
 /* Memory sizes. The arena holds the tensors of a run, including inputs and outputs. */

@@ -19,9 +19,9 @@ from ethosgen.toolchain import Identity, find_identities
 from ethosgen.values.errors import InputError
 from ethosgen.values.program import Program
 from ethosgen.values.watch import Watch
-from tests.project.test_licences import apart
 from tests.support.needs import needs_arm_gcc, needs_build, needs_zephyr
 from tests.support.programs import make_cpu_program, make_program
+from tests.support.project_kinds import apart
 
 SOURCE_DIGEST = hashlib.sha256(b"TFL3 stands here").hexdigest()[:16]
 BUILD = "0123456789abcdef"

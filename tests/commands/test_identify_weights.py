@@ -26,9 +26,9 @@ from ethosgen.values.recipe import Recipe
 from ethosgen.values.status import Status
 from ethosgen.values.watch import Watch
 from tests import ROOT
-from tests.project.test_licences import apart
 from tests.support.needs import needs_arm_gcc, needs_build
 from tests.support.programs import make_cpu_program, make_program
+from tests.support.project_kinds import apart
 from tests.support.retrained import retrained
 
 NETWORK = ROOT / "demo" / "digits_int8.tflite"

@@ -172,6 +172,8 @@ def test_streams_in_a_file_of_weights_are_read(tmp_path: Path) -> None:
     path.write_bytes(worse)
     found = fault(elf_of(place), place / "model" / "ethosgen.json")
     assert "leaves 'scratch', with its" in found
+    path.write_bytes(data[:90])
+    assert "is missing or damaged" in fault(elf_of(place), place / "model" / "ethosgen.json")
 
 
 def test_a_variable_outside_of_the_state_is_found(tmp_path: Path) -> None:

@@ -226,6 +226,12 @@ def test_memory_that_does_not_fit_a_stream_is_found(npu: str, change: Change, wo
         Ownership(facts, lambda number: accesses(streams[number])).walk()
 
 
+@pytest.mark.parametrize("size", [0, 8, 37])
+def test_a_stream_that_is_cut_off_is_refused(size: int) -> None:
+    facts, (stream,) = read(KWS, "ethos-u55-128")
+    assert fault(facts, [stream[:size]]) == "damaged: it is cut off"
+
+
 STEP: Facts = {"is_move": False, "over": [], "distance": None, "npu": None, "bases": []}
 
 
@@ -268,6 +274,22 @@ def test_a_step_disturbs_an_accelerator_that_is_at_work() -> None:
     assert fault(chain(*steps, blocks=apart), []) == ""
     onto = [*apart[:2], ("tensor", 0, 16), apart[3]]
     assert "S1 writes where S0 is still at work" in fault(chain(*steps, blocks=onto), [])
+
+
+def test_each_of_two_accelerators_that_are_awaited_at_one_step_counts() -> None:
+    steps = (
+        {"reads": [0], "writes": [1], "until": 3},
+        {"reads": [0], "writes": [2], "until": 3},
+        {"reads": [], "writes": [3]},
+        {"reads": [1, 2, 3], "writes": [4]},
+    )
+    held = [("tensor", 16 * at, 16) for at in (0, 1, 2, 3, 4)]
+    assert fault(chain(*steps, blocks=held, arena=80), []) == ""
+    for place, name in ((1, "S0"), (2, "S1")):
+        onto = [*held[:3], ("tensor", 16 * place, 16), held[4]]
+        assert f"S2 writes where {name} is still at work" in fault(
+            chain(*steps, blocks=onto, arena=80), []
+        )
 
 
 def test_a_workspace_that_a_step_overwrites() -> None:

@@ -66,7 +66,7 @@ class IdentityMatch:
 def answer(
     file: Path, project: Path | None = None, weights: Path | None = None
 ) -> tuple[IdentityMatch, ...]:
-    """Return what a file is: a firmware, beside a project or a file of weights; or the latter."""
+    """Identify a firmware, and match it with a project or with weights; or identify weights."""
     if file.suffix == SUFFIX:
         if weights is not None:
             raise InputError(
@@ -117,7 +117,7 @@ def weights_for_firmware(file: Path, identities: Sequence[Identity]) -> Identity
 
 
 def weights_alone(file: Path) -> IdentityMatch:
-    """Return what a file of weights says of itself; InputError if it is damaged."""
+    """Return the identity of a file of weights; InputError if it is damaged."""
     return IdentityMatch(file.name, None, False, "", WeightsMatch(file, read_file(file)))
 
 

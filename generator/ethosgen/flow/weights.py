@@ -65,7 +65,7 @@ def read_file(file: Path, codes: Sequence[WeightsCode] = ()) -> Weights:
 
 
 def codes_of(info: ProjectInfo) -> tuple[WeightsCode, ...]:
-    """Return what the code of a project's networks expects; InputError if it has its weights."""
+    """Return the weights that a project's code expects; InputError if they are inside it."""
     aparts = ((name, _require_apart(info, i)) for i, name in enumerate(info.names))
     return tuple(
         WeightsCode(stored_name(name), apart.code, None, apart.alignment) for name, apart in aparts

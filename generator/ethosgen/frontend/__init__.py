@@ -28,7 +28,7 @@ class FrontEnd:
     that the front end cannot represent. `takes` names the options that a source may have.
     `examples` returns the samples with golden outputs that a file of the format may have. Where
     reading takes long, `versions` returns what decides the network besides the file: it is kept.
-    `origin` returns what a file that was read says of the program that wrote it.
+    `origin` returns the facts that a file states about the program that wrote it.
     """
 
     name: str
@@ -152,7 +152,7 @@ def examples_of(network: Network) -> Examples | None:
 
 
 def origin_of(source: Source) -> Mapping[str, str]:
-    """Return what a file that was read says of the program that wrote it, by names of facts."""
+    """Return the facts that a file states about the program that wrote it, by name."""
     find = _named(source.format).origin
     return find(source) if find else {}
 

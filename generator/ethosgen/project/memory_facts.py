@@ -7,7 +7,7 @@ from ethosgen.values.program import Program
 
 
 def memory_facts(program: Program) -> dict[str, Any]:
-    """Return what the check of the memory needs besides the ELF."""
+    """Return the facts that the check of the memory needs in addition to the ELF."""
     record = program.memory
     tensors = {
         t.index: {"name": t.name, "shape": t.shape, "dtype": t.dtype} for t in record.tensors

@@ -88,7 +88,7 @@ def _part(address: str, declared: str, data: bytes, failure: str) -> dict[str, A
 
 
 def _stream(program: Program, number: int, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a stream's call has behind the address of its words."""
+    """Return the fields of a stream's table entry after the address of its words."""
     sizes = list(facts["base_bytes"])
     if program.plan.apart and facts["weights_base"] is not None:
         sizes[facts["weights_base"]] = 0

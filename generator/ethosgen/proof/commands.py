@@ -73,7 +73,7 @@ def _computation(operation: StreamOperation) -> Iterator[_Part]:
     if name == "ELEMENTWISE":
         yield feature_map("input", "IFM", _repeated(registers, "IFM", output))
         if operand not in _UNARY and not (
-            registers.get("IFM2_BROADCAST", 7) and _is_u55(registers)
+            registers.get("IFM2_BROADCAST", 7) and not registers.is_u85
         ):
             yield feature_map("second input", "IFM2", _repeated(registers, "IFM2", output))
     elif not (registers.is_u85 and name == "POOL" and operand == _NO_POOLING):
@@ -88,13 +88,9 @@ def _computation(operation: StreamOperation) -> Iterator[_Part]:
         yield feature_map("output", "OFM", _stored(registers, output), writes=True)
 
 
-def _is_u55(registers: StreamRegisters) -> bool:
-    return not registers.is_u85
-
-
 def _repeated(registers: StreamRegisters, prefix: str, full: Shape) -> Shape:
     """Return an operand's shape in memory: 1 along the axes along which it is repeated."""
-    if _is_u55(registers):
+    if not registers.is_u85:
         bits = registers.get("IFM2_BROADCAST", bits=3) if prefix == "IFM2" else 0
     else:
         bits = registers.get(f"{prefix}_BROADCAST", bits=4)
@@ -105,7 +101,7 @@ def _repeated(registers: StreamRegisters, prefix: str, full: Shape) -> Shape:
 
 
 def _input_shape(registers: StreamRegisters, name: str, output: Shape) -> Shape:
-    """Return what the output, the kernel and the padding leave of an IFM."""
+    """Return the shape of an IFM, from the output's, the kernel and the padding."""
     depth = registers.get("IFM_DEPTH_M1") + 1
     kernel = [registers.get(f"KERNEL_{axis}_M1") for axis in ("HEIGHT", "WIDTH")]
     if name == "RESIZE":
@@ -128,7 +124,7 @@ _TRANSPOSED = {0: (0, 1, 2), 1: (1, 0, 2), 2: (0, 2, 1), 3: (1, 2, 0), 6: (2, 0,
 
 def _stored(registers: StreamRegisters, shape: Shape) -> Shape:
     """Return an OFM's shape in memory."""
-    if _is_u55(registers):
+    if not registers.is_u85:
         return shape
     code = registers.get("OFM_PRECISION", 11, 3)
     if code not in _TRANSPOSED:

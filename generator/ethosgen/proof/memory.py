@@ -7,7 +7,7 @@ import json
 import math
 import re
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,12 +67,13 @@ def _networks(image: FirmwareImage, content: Mapping[str, Any], library: Path) -
         for found in (_arena(image, network), _state(image, network), _shapes(facts)):
             yield from (f"{fault}, in network '{network['name']}'" for fault in found)
         apart = library / network["weights"]["file"] if "weights" in network else None
-        streams = _Streams(image, network["name"], apart)
-        yield from streams.faults()
-        if network["trust_compiler"]:
-            continue  # the user accepts what Vela leaves unwritten
         try:
-            Ownership(facts, streams.accesses).walk()
+            streams = _Streams(image, network["name"], apart)
+            yield from streams.faults()
+            if not network["trust_compiler"]:  # else the user accepts what Vela leaves unwritten
+                Ownership(facts, streams.accesses).walk()
+        except ValueError as error:
+            yield str(error)
         except WrongAccessError as error:
             yield f"{error}, in network '{network['name']}'"
 
@@ -132,46 +133,63 @@ def _tensor_bytes(tensor: Mapping[str, Any]) -> int:
 
 
 class _Streams:
-    """The streams of a network in an image, or in a file of weights `apart` from it."""
+    """The streams of a network in an image, or in a file of weights `apart` from it.
+
+    Each is decoded once. ValueError for a damaged file or stream.
+    """
 
     def __init__(self, image: FirmwareImage, network: str, apart: Path | None) -> None:
         self._image = image
-        self._symbol = f"{network}_commands_"
-        self._apart = list(_streams_of(apart.read_bytes())) if apart else []
+        symbol = f"{network}_commands_"
+        if apart is None:
+            self._places = {name: p for name, p in image.objects.items() if name.startswith(symbol)}
+            found = {name: image.bytes_at(*place) for name, place in self._places.items()}
+        else:
+            self._places = {}
+            found = {f"{symbol}{i}": data for i, data in enumerate(_streams_of(apart))}
+        self._accesses = {name: _decoded(name, stream) for name, stream in found.items()}
+        self._symbol = symbol
 
-    def accesses(self, number: int) -> Iterator[RegionAccess]:
-        """Return the accesses of a stream by its number; KeyError if there is none."""
-        if self._apart:
-            return accesses(self._apart[number])
-        return accesses(self._image.bytes_at(*self._image.objects[f"{self._symbol}{number}"]))
+    def accesses(self, number: int) -> list[RegionAccess]:
+        """Return the accesses of a stream by its number; ValueError if it is not there."""
+        name = f"{self._symbol}{number}"
+        if name not in self._accesses:
+            raise ValueError(f"the firmware has no stream {name}")
+        return self._accesses[name]
 
     def faults(self) -> Iterator[str]:
         """Yield the accesses of the NPU outside of the memory behind its base pointers."""
-        names = [name for name in self._image.objects if name.startswith(self._symbol)]
-        for name in names:
-            addr, size = self._image.objects[name]
+        for name, (addr, size) in self._places.items():
             regions = _regions(self._image, addr, size)
             if regions is None:
                 size_text = counted(size, "byte")
                 yield f"the table of streams has no entry of {name}, with its {size_text}"
                 continue
-            try:
-                yield from _outside(self._image.bytes_at(addr, size), name, regions)
-            except ValueError as error:
-                yield f"stream {name} is damaged: {error}"
+            yield from _outside(self._accesses[name], name, regions)
 
 
-def _streams_of(weights: bytes) -> Iterator[bytes]:
+def _decoded(name: str, stream: bytes) -> list[RegionAccess]:
+    try:
+        return list(accesses(stream))
+    except ValueError as error:
+        raise ValueError(f"stream {name} is damaged: {error}") from None
+
+
+def _streams_of(weights: Path) -> Iterator[bytes]:
     """Yield the streams in a file of weights: the regions that begin with a driver's header."""
-    (count,) = struct.unpack_from("<I", weights, _COUNT_AT)
-    for number in range(count):
-        offset, size = struct.unpack_from("<II", weights, _TABLE_AT + 8 * number)
-        if weights[offset : offset + len(_DRIVER_MAGIC)] == _DRIVER_MAGIC:
-            yield weights[offset : offset + size]
+    try:
+        data = weights.read_bytes()
+        (count,) = struct.unpack_from("<I", data, _COUNT_AT)
+        places = [struct.unpack_from("<II", data, _TABLE_AT + 8 * i) for i in range(count)]
+    except (OSError, struct.error):
+        raise ValueError(f"the file of weights '{weights}' is missing or damaged") from None
+    for offset, size in places:
+        if data[offset : offset + len(_DRIVER_MAGIC)] == _DRIVER_MAGIC:
+            yield data[offset : offset + size]
 
 
-def _outside(stream: bytes, name: str, regions: Sequence[int]) -> Iterator[str]:
-    for access in accesses(stream):
+def _outside(found: Iterable[RegionAccess], name: str, regions: Sequence[int]) -> Iterator[str]:
+    for access in found:
         if access.low < 0 or access.end > regions[access.region]:
             yield (
                 f"{access.what} at byte {access.at} of {name} ends at byte {access.end} of "

@@ -5,7 +5,7 @@ long the planner takes a tensor to live, or which tensors it put on each other.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from ethosgen.proof.commands import RegionAccess
 from ethosgen.proof.lattice import ByteLattice
 from ethosgen.values.grammar import counted
 
-ARENA = "arena"
 _COPY_REST = 15
 """Vela rounds a copy up to a multiple of 16 bytes, which is also the tensors' alignment."""
 _NOBODY = 0
@@ -53,83 +52,90 @@ class HeldBytes:
         return self.offset < other.end and other.offset < self.end
 
 
-@dataclass
 class Ownership:
-    """The owner of each byte of the arena, and of each other memory, at one moment."""
+    """The owner of each byte of the arena at one moment of an inference."""
 
-    facts: Mapping[str, Any]
-    streams: Streams
-    memories: dict[str, Owners] = field(default_factory=dict)
-    tensors: dict[int, HeldBytes] = field(default_factory=dict)
-    private: dict[int, HeldBytes] = field(default_factory=dict)
-    npu: dict[str, HeldBytes] = field(default_factory=dict)
-    fast: set[str] = field(default_factory=set)
-    """Of those, what holds nothing between two partitions."""
-    variables: set[int] = field(default_factory=set)
-    groups: dict[int, int] = field(default_factory=dict)
-    busy: dict[int, tuple[str, NDArray[np.bool_]]] = field(default_factory=dict)
-    """What started accelerators use, by the step before which they are awaited."""
-
-    def __post_init__(self) -> None:
-        self.memories[ARENA] = np.zeros(self.facts["arena"], np.int32)
-        for number, block in enumerate(self.facts["blocks"]):
+    def __init__(self, facts: Mapping[str, Any], streams: Streams) -> None:
+        """Take the manifest's facts of a network's memory, and its streams."""
+        self._facts = facts
+        self._streams = streams
+        self._owners: Owners = np.zeros(facts["arena"], np.int32)
+        self._tensors: dict[int, HeldBytes] = {}
+        self._variables: set[int] = set()
+        self._private: dict[int, HeldBytes] = {}
+        """What only its steps may write, by its owner."""
+        self._npu: dict[str, HeldBytes] = {}
+        self._fast: list[HeldBytes] = []
+        """Of those, what holds nothing between two partitions."""
+        self._groups: dict[int, int] = {}
+        """The owner of tensors whose bytes are another one's."""
+        self._busy: list[tuple[int, str, NDArray[np.bool_]]] = []
+        """The bytes that a started accelerator uses, and the step before which it is awaited."""
+        for number, block in enumerate(facts["blocks"]):
             life = block["first"], block["last"]
             held = HeldBytes(block["name"], block["offset"], block["bytes"], *life)
-            if block["kind"] in ("tensor", "variable"):
-                self.tensors[block["tensor"]] = held
-                self.variables |= {block["tensor"]} if block["kind"] == "variable" else set()
-            elif block["kind"] in ("npu", "fast"):
-                self.npu[held.name] = held
-                self.fast |= {held.name} if block["kind"] == "fast" else set()
-            else:
-                self.private[-2 - number] = held
+            self._sort(number, block, held)
+
+    def _sort(self, number: int, block: Mapping[str, Any], held: HeldBytes) -> None:
+        kind, tensor = block["kind"], block["tensor"]
+        if kind in ("tensor", "variable"):
+            self._tensors[tensor] = held
+        elif kind in ("npu", "fast"):
+            self._npu[held.name] = held
+        else:
+            self._private[-1 - number] = held
+        if kind == "variable":
+            self._variables.add(tensor)
+        if kind == "fast":
+            self._fast.append(held)
 
     def walk(self) -> None:
         """Follow an inference; WrongAccessError at the first fault."""
-        for tensor in (*self.variables, *self.facts["inputs"]):
+        for tensor in (*self._variables, *self._facts["inputs"]):
             self._own(tensor)
-        for number, step in enumerate(self.facts["steps"]):
-            self.busy.pop(number, None)
-            current = {
-                i: held for i, held in self.private.items() if held.first <= number <= held.last
-            }
-            for owner, held in current.items():
-                if held.first == number:
-                    self._free(held, f"'{held.name}'")
-                    self._arena(held)[:] = owner
-            self._require(step["reads"], step["name"])
-            if step["npu"] is None:
-                self._kernel(step)
-            else:
-                self._stream(step)
-            for owner, held in current.items():
-                if (self._arena(held) != owner).any():
-                    raise WrongAccessError(f"{step['name']} writes into '{held.name}'")
-            if step["until"] > number + 1:
-                self.busy[step["until"]] = step["name"], self._used(step, current.values())
-        self._require(self.facts["outputs"], "the caller")
+        for number, step in enumerate(self._facts["steps"]):
+            self._busy = [busy for busy in self._busy if busy[0] != number]
+            self._follow(number, step)
+        self._require(self._facts["outputs"], "the caller")
 
-    def _arena(self, held: HeldBytes) -> Owners:
-        return self.memories[ARENA][held.offset : held.end]
+    def _follow(self, number: int, step: Mapping[str, Any]) -> None:
+        current = {i: h for i, h in self._private.items() if h.first <= number <= h.last}
+        for owner, held in current.items():
+            if held.first == number:
+                self._free(held, f"'{held.name}'")
+                self._bytes(held)[:] = owner
+        if step["npu"] is None:
+            self._require(step["reads"], step["name"])
+            self._kernel(step)
+        else:
+            self._stream(step)
+        for owner, held in current.items():
+            if (self._bytes(held) != owner).any():
+                raise WrongAccessError(f"{step['name']} writes into '{held.name}'")
+        if step["until"] > number + 1:
+            self._busy.append((step["until"], step["name"], self._used(step, current.values())))
+
+    def _bytes(self, held: HeldBytes) -> Owners:
+        return self._owners[held.offset : held.end]
 
     def _group(self, tensor: int) -> int:
-        return self.groups.get(tensor, tensor + 1)
+        return self._groups.get(tensor, tensor + 1)
 
     def _own(self, tensor: int) -> None:
-        if tensor in self.tensors:
-            self._arena(self.tensors[tensor])[:] = self._group(tensor)
+        if tensor in self._tensors:
+            self._bytes(self._tensors[tensor])[:] = self._group(tensor)
 
     def _held(self, tensors: Iterable[int]) -> Iterator[tuple[int, HeldBytes]]:
         """Yield the tensors that are in the arena."""
-        return ((tensor, self.tensors[tensor]) for tensor in tensors if tensor in self.tensors)
+        return ((tensor, self._tensors[tensor]) for tensor in tensors if tensor in self._tensors)
 
     def _require(self, tensors: Iterable[int], reader: str) -> None:
         """Raise WrongAccessError unless tensors have all their bytes."""
         for tensor, held in self._held(tensors):
-            wrong = self._arena(held) != self._group(tensor)
+            wrong = self._bytes(held) != self._group(tensor)
             if wrong.any():
                 at = held.offset + int(wrong.argmax())
-                owner = self._named(int(self.memories[ARENA][at]))
+                owner = self._named(int(self._owners[at]))
                 raise WrongAccessError(
                     f"{reader} reads '{held.name}' at byte {at} of the arena, that {owner}"
                 )
@@ -139,12 +145,12 @@ class Ownership:
             return "nothing has written"
         if owner == _STREAM:
             return "the NPU has overwritten"
-        held = self.private[owner] if owner < 0 else self.tensors[owner - 1]
+        held = self._private[owner] if owner < 0 else self._tensors[owner - 1]
         return f"'{held.name}' has overwritten"
 
     def _free(self, held: HeldBytes, writer: str) -> None:
         """Raise WrongAccessError if a started accelerator uses any of the bytes."""
-        for name, used in self.busy.values():
+        for _, name, used in self._busy:
             if used[held.offset : held.end].any():
                 raise WrongAccessError(f"{writer} writes where {name} is still at work")
 
@@ -153,7 +159,7 @@ class Ownership:
         for tensor, target in written.items():
             first = step["reads"][0] if step["reads"] else None
             if step["is_move"] and first in reads and reads[first].offset == target.offset:
-                self.groups[tensor] = self._group(first)
+                self._groups[tensor] = self._group(first)
                 continue
             self._free(target, step["name"])
             for read, source in reads.items():
@@ -167,25 +173,24 @@ class Ownership:
 
     def _used(self, step: Mapping[str, Any], private: Iterable[HeldBytes]) -> NDArray[np.bool_]:
         """Return the bytes of the arena that a step of an accelerator uses."""
-        used = np.zeros(len(self.memories[ARENA]), bool)
+        used = np.zeros(len(self._owners), bool)
         held = [held for _, held in self._held((*step["reads"], *step["writes"]))]
-        for block in (*held, *private, *(self.npu.values() if step["npu"] is not None else ())):
+        for block in (*held, *private, *(self._npu.values() if step["npu"] is not None else ())):
             used[block.offset : block.end] = True
         return used
 
     def _stream(self, step: Mapping[str, Any]) -> None:
-        for name in self.fast:
-            self._arena(self.npu[name])[:] = _NOBODY
+        for scratch in self._fast:
+            self._bytes(scratch)[:] = _NOBODY
         self._require(step["reads"], step["name"])
-        inputs = (*step["reads"], *self.variables)
-        allowed = [self._group(tensor) for tensor in inputs]
-        for access in self.streams(step["npu"]):
+        inputs = (*step["reads"], *self._variables)
+        allowed = [_STREAM, *(self._group(tensor) for tensor in inputs)]
+        for access in self._streams(step["npu"]):
             base = step["bases"][access.region]
             for part in access.bytes:
                 self._touch(step, base, access, part, allowed)
-        for tensor, held in self._held((*step["writes"], *self.variables)):
-            owners = self._arena(held)
-            if not (np.isin(owners, allowed) | (owners == _STREAM)).all():
+        for tensor, held in self._held((*step["writes"], *self._variables)):
+            if not np.isin(self._bytes(held), allowed).all():
                 raise WrongAccessError(f"{step['name']} leaves bytes of '{held.name}' unwritten")
             self._own(tensor)
 
@@ -202,22 +207,23 @@ class Ownership:
         is_constant = isinstance(base, str) and base not in _NPU_SCRATCHES
         if base is None or (access.writes and is_constant):
             raise WrongAccessError(f"{place} is in region {access.region}: {base or 'none'}")
-        held = self.npu.get(base) if isinstance(base, str) else self.tensors.get(base)
+        held = self._npu.get(base) if isinstance(base, str) else self._tensors.get(base)
         if held is None:
             return  # constants, fast scratch or the caller's buffer: the region's size suffices
         moved = part._replace(start=part.start + held.offset)
         if moved.low < held.offset or moved.end > held.end:
             size = counted(held.bytes, "byte")
             raise WrongAccessError(f"{place} leaves '{held.name}', with its {size}")
-        owners = moved.of(self.memories[ARENA])
+        owners = moved.of(self._owners)
+        if access.writes:
+            owners[...] = _STREAM
+            return
         if access.is_copy:
             owners = owners[..., : max(1, part.run - _COPY_REST)]
-        if access.writes:
-            moved.of(self.memories[ARENA])[...] = _STREAM
-        elif not (np.isin(owners, allowed) | (owners == _STREAM)).all():
-            strange = (o for o in np.unique(owners) if o not in allowed and o != _STREAM)
-            owner = int(next(strange))
-            raise WrongAccessError(f"{place} reads bytes that {self._named(owner)}")
+        strange = owners[~np.isin(owners, allowed)]
+        if strange.size:
+            owner = self._named(int(strange[0]))
+            raise WrongAccessError(f"{place} reads bytes that {owner}")
 
 
 def _may_lie_over(step: Mapping[str, Any], read: int, source: HeldBytes, target: HeldBytes) -> bool:

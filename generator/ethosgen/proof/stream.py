@@ -137,6 +137,8 @@ def operations(stream: bytes) -> Iterator[StreamOperation]:
 
     The registers change as it goes on. Branches of a U85 are not followed.
     """
+    if len(stream) < 4 * _HEADER_WORDS or len(stream) % 4:
+        raise ValueError("it is cut off")
     words = [word for (word,) in struct.iter_unpack("<I", stream)]
     registers, place = StreamRegisters(words[_CONFIG]), _HEADER_WORDS
     while place < len(words):

@@ -22,21 +22,21 @@ static inline int32x4_t widened(const int8_t *from, mve_pred16_t inside, int32_t
     return vshlq_n_s32(vsubq_n_s32(vldrbq_z_s32(from, inside), zero_point), ETHOSGEN_ADD_SHIFT);
 }
 
-/* What vshl needs for -1 from a negative number and 0 from others, or 0 from all if `shift` is 0. */
+/* vshl by this makes -1 of a negative number and 0 of others, or 0 of all if `shift` is 0. */
 static inline int32x4_t sign_shift(int32_t shift)
 {
     return vdupq_n_s32(shift < 0 ? -31 : 32);
 }
 
 /*
- * 4 sums an iteration, in assembly, since the compiler does not generate tail-predicated loops. Half
- * of the first input, shifted, is its product with `factor`; `COMBINE(second, first)` adds the two
- * registers' elements, the second's scaled, to those of the second. The sign is added before a shift,
- * as in ethosgen_requantize_x4.
+ * 4 sums per iteration, in assembly, since the compiler does not generate tail-predicated loops. Half of
+ * the first input, shifted, is its product with `factor`; `COMBINE(second, first)` adds the two
+ * registers' elements, the second's scaled, to those of the second. The sign is added before a shift, as
+ * in ethosgen_requantize_x4.
  *
  * The first loop loads and multiplies the next elements between the shifts and sums of these, so that
- * fewer wait for each other; it leaves 4 to 7 elements to the second, which has tail predication. Of up to
- * 11 elements this one computes all.
+ * fewer instructions wait for each other; it leaves 4 to 7 elements to the second, which has tail
+ * predication. The second computes up to 11 elements alone.
  *
  * In the first loop, q0: elements of the first input, then outputs. q1: those of the second, then
  * sums. q2: signs. In the second, q0: elements of the second input, then outputs. q1: those of the
@@ -110,7 +110,7 @@ static inline int32x4_t sign_shift(int32_t shift)
                      [high] "w"(vdupq_n_s32(add->output.high))                                 \
                    : "q0", "q1", "q2", "lr", "cc", "memory")
 
-/* The assembly takes all registers, so that counters, as of verify --coverage, have none. */
+/* The assembly uses all registers and leaves none for counters, as in verify --coverage. */
 #define UNCOUNTED __attribute__((no_profile_instrument_function))
 #define PLUS(second, first) "vmla.s32 " second ", " first ", %[factor]\n\t"
 #define MINUS(second, first)                          \

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The logistic function and tanh of several values at once, in one table of lines.
+ * The logistic function and tanh of several values at once, from one table of lines.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -11,8 +11,9 @@
 #include "ethosgen_requantize.h"
 
 /*
- * Both curves are read in one table, since tanh(x) is 2 * sigmoid(2x) - 1. A line covers 2^bits units
- * of 1 / (3 * 4096), and a right shift converts its height to units of 2^-15; there 0 is at `middle`.
+ * One table serves both curves, since tanh(x) is 2 * sigmoid(2x) - 1. A line covers 2^bits units of 1 /
+ * (3 * 4096), and a right shift converts its height to units of 2^-15; `middle` is the curve's value at
+ * 0.
  */
 struct curve {
     int32_t bits;

@@ -39,7 +39,7 @@ static inline void store(int16_t *to, values x, int32_t count)
 }
 #endif
 
-/* Bend `count` elements, up to UNITS; those of tanh have no further bounds. */
+/* Apply the curve to at most UNITS elements; tanh needs no further bounds. */
 static inline void bend(int16_t *output, const int16_t *input, int32_t count,
                         const int16_t *lines, const struct ethosgen_curve_s16 *by,
                         const struct curve *curve)

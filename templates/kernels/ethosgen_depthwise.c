@@ -3,9 +3,9 @@
 /*
  * Depthwise convolutions, a block of channels at a time. See ethosgen_kernels.h.
  *
- * The input's pixels under a row of windows are copied channel by channel, so that each window is one
- * piece of memory: one vector of it times one of weights are 16 products. ethosgen_depthwise_loops.c
- * has the products.
+ * The input's pixels under a row of windows are copied channel by channel, so that each window is
+ * contiguous: one vector of it times one of weights are 16 products. ethosgen_depthwise_loops.c computes
+ * the products.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -107,7 +107,7 @@ void ethosgen_spread(const struct ethosgen_piece *piece, const struct ethosgen_d
     }
 }
 /*
- * Four rows of vectors, each of up to 16 channels, or of 8 and those of the next pixel; and the lines
+ * Four rows of vectors, each of up to 16 channels, or of 8 channels of two pixels; and the lines
  * that get each column's 4 bytes as a word.
  */
 struct words {
@@ -116,8 +116,8 @@ struct words {
     int8_t *to;
     int32_t line_bytes;
     int32_t columns;
-    uint32_t inside; /* predicate: the bytes that there are */
-    int32_t high;    /* bytes from the lines of a vector's first half to those of the other */
+    uint32_t inside; /* predicate: the bytes that exist */
+    int32_t high;    /* bytes from the lines of a vector's first half to those of the second half */
     int32_t advance; /* bytes from a vector's words to those of the next */
 };
 
@@ -270,7 +270,7 @@ static inline int32_t least(int32_t x, int32_t y)
     return x < y ? x : y;
 }
 
-/* Return x / y, rounded up, or 0 if x is negative. Not inline, to save code; so is pad_lines. */
+/* Return x / y, rounded up, or 0 if x is negative. Not inline, to save code, like pad_lines. */
 static __attribute__((noinline)) int32_t up(int32_t x, int32_t y)
 {
     return x <= 0 ? 0 : (x + y - 1) / y;
@@ -282,7 +282,7 @@ static __attribute__((noinline)) void pad_lines(const struct ethosgen_lines *lin
     ethosgen_fill(lines->first, layer->zero_point, layer->block * layer->line_bytes);
 }
 
-/* Copy the rows of the input from row `row` on to the lines; `input` and `to` are those of row 0. */
+/* Copy the rows of the input from row `row` on to the lines; `input` and `to` are at row 0. */
 static inline void fill_lines(int8_t *to, const int8_t *input, int32_t row,
                               struct ethosgen_lines *lines, const struct ethosgen_depthwise *layer)
 {
@@ -299,7 +299,7 @@ static inline void fill_lines(int8_t *to, const int8_t *input, int32_t row,
     lines->copy(&lines->piece, layer);
 }
 
-/* Compute 4 channels at a time, the last 4 together. `position` is that of the weights. */
+/* Compute 4 channels at a time, the last 4 together. `position` is the place in the weights. */
 static inline void run_groups(int8_t *output, int32_t position, struct ethosgen_lines *lines,
                               const struct ethosgen_depthwise *layer)
 {
@@ -335,7 +335,7 @@ static inline void run_block(int8_t *output, int8_t *to, const int8_t *input, in
     }
 }
 
-/* Compute some outputs of each row, of which the input's column `column` is the first. */
+/* Compute some outputs of each row, the first at the input's column `column`. */
 static inline void run_piece(int8_t *output, const int8_t *input, int32_t column,
                              struct ethosgen_lines *lines, const struct ethosgen_depthwise *layer)
 {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of a depthwise convolution, of which a layer's function names those that it needs. See
+ * The parts of a depthwise convolution; a layer's function names those that it needs. See
  * ethosgen_kernels.h.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
@@ -27,7 +27,7 @@ struct ethosgen_piece {
 
 /*
  * Rows of windows of 4 channels, if the layer has so many, in the same lines. Loops in assembly read it
- * by offsets, and change what is marked so.
+ * by offsets, and change the marked fields.
  */
 struct ethosgen_windows {
     int32_t bias[GROUP];     /* changed, as are the next two: from the scales */
@@ -41,7 +41,7 @@ struct ethosgen_windows {
     int32_t row_step;        /* bytes from a row of outputs to the next */
     int32_t step;            /* bytes from an output to the next */
     int32_t by;              /* bytes from a window to the next */
-    int32_t more;            /* windows in a row behind the first */
+    int32_t more;            /* windows in a row after the first */
     int32_t rows;            /* changed */
     const int32_t *scales;
     int32_t half;            /* - (zero point + half), times 2 */
@@ -54,7 +54,7 @@ typedef void ethosgen_loop(struct ethosgen_windows *windows,
 
 /*
  * Copy pixels to their lines; or several times, to the lines of adjacent channels, or to one line for 4
- * of them; or to lines of 4 rows, with padding in the place of those that there are not.
+ * of them; or to lines of 4 rows, with padding for missing rows.
  */
 ethosgen_filling ethosgen_spread, ethosgen_spread_copies, ethosgen_spread_shared;
 ethosgen_filling ethosgen_spread_words;
@@ -72,7 +72,7 @@ struct ethosgen_lines {
     struct ethosgen_windows windows;
 };
 
-/* Compute a picture. `lines` has no state yet but the distance of the lines. */
+/* Compute a picture. The only state in `lines` so far is the distance of the lines. */
 void ethosgen_run_lines(int8_t *output, const int8_t *input, struct ethosgen_lines *lines,
                         const struct ethosgen_depthwise *layer);
 

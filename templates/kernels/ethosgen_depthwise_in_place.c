@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Depthwise convolutions whose few windows are read in the input. See ethosgen_kernels.h.
+ * Depthwise convolutions with few windows, read directly from the input. See ethosgen_kernels.h.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loops over windows of depthwise convolutions, and the functions of layers, each named for what
- * it assumes of the windows. See ethosgen_kernels.h.
+ * The loops over windows of depthwise convolutions, and the functions of layers, each named for its
+ * assumption about the windows. See ethosgen_kernels.h.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -173,7 +173,7 @@
                        "le lr, 2b\n3:\n\t" REQUANTIZE_AND_LEAVE);                              \
     }
 
-/* Windows that fit in one vector, at each usual distance and at any. */
+/* Windows that fit in one vector, at the usual distances and at any. */
 #define LOAD(line) "vldrb.8 q4, [" line "], #1\n\t"
 LOOP(by_1, FIRST_OF_ONE, NEXT_OF_ONE)
 #undef LOAD
@@ -295,8 +295,8 @@ static void run(struct ethosgen_windows *windows, const struct ethosgen_depthwis
 #endif
 
 /*
- * The functions of a loop: for one output for each channel; for several, and for groups of 4 with
- * one line; and for lines of 4 rows. `distance` is that of the lines of 4 channels.
+ * The functions of a loop: for one output per channel; for several, and for groups of 4 with one line;
+ * and for lines of 4 rows. `distance` is between the lines of 4 channels.
  */
 #define LAYER(name, copy_function, loop_function, distance, padding)                           \
     void ethosgen_depthwise_##name##_s8(int8_t *output, const int8_t *input, int8_t *lines,    \

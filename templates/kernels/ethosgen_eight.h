@@ -28,7 +28,7 @@ static inline int16x8_t ethosgen_narrow_x8(int32x4_t even, int32x4_t odd, int32_
     return vminq_s16(both, vdupq_n_s16((int16_t)high));
 }
 
-/* output[i] = function(first[i], second[i], with), for whole vectors and then for the rest. */
+/* output[i] = function(first[i], second[i], with), first whole vectors, then the rest. */
 #define ETHOSGEN_BY_EIGHT(output, first, second, count, function, with)                          \
     do {                                                                                         \
         int32_t left = (count);                                                                  \

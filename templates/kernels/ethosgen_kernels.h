@@ -4,9 +4,8 @@
  * The inner loops of operators on the CPU: int8, and int16 with int8 weights; 32-bit sums.
  *
  * Each has two versions with equal results: Helium (MVE) if the processor has it, otherwise plain C.
- * Weights and scales are packed in the order in which they are read; see ethosgen's
- * aot/libraries/helium/order.py. Zero points of inputs are folded into the biases, so padding must contain
- * the zero point.
+ * Weights and scales are packed in reading order; see ethosgen's aot/libraries/helium/order.py. Zero
+ * points of inputs are folded into the biases, so padding must contain the zero point.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -22,8 +21,8 @@
 /*
  * output[r][c] = requantized(bias[c] + sum over k of rows[r][k] * weights[c][k]).
  *
- * weights: for every 4 channels, for every 16 of depth, 16 bytes of each of the 4, padded with zeros.
- * scales: for every 4 channels 4 biases, 4 mantissas, 4 shifts (0 or negative).
+ * weights: for every 4 channels, for every 16 places of depth, 16 bytes of each of the 4, padded
+ * with zeros. scales: for every 4 channels 4 biases, 4 mantissas, 4 shifts (0 or negative).
  */
 void ethosgen_matrix_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
                         const int32_t *scales, const struct ethosgen_matrix *matrix);
@@ -40,13 +39,14 @@ void ethosgen_row_s8(int8_t *output, const int8_t *row, const int8_t *weights,
  * The same for one row and one multiplier, 8 channels at a time: their number is a multiple of 8,
  * `depth` is a multiple of 16 or less than 16, and the shift is negative.
  *
- * weights: for every 8 channels, for every 16 of depth, 16 bytes of each of the 8, padded with zeros.
- * scales: mantissa, shift, biases. Behind the weights 16 bytes, behind the biases 8 words are read.
+ * weights: for every 8 channels, for every 16 places of depth, 16 bytes of each of the 8, padded
+ * with zeros. scales: mantissa, shift, biases. The kernel also reads 16 bytes after the weights and 8
+ * words after the biases.
  */
 void ethosgen_row_eight_s8(int8_t *output, const int8_t *row, const int8_t *weights,
                            const int32_t *scales, const struct ethosgen_matrix *shape);
 
-/* Rows of bytes, which may overlap, and the place of what is computed from them. */
+/* Rows of bytes, which may overlap, and the place of their outputs. */
 struct ethosgen_rows {
     const int8_t *first;
     int32_t count;
@@ -62,7 +62,7 @@ void ethosgen_rows_s8(const struct ethosgen_rows *rows, const int8_t *weights,
 void ethosgen_rows_short_s8(const struct ethosgen_rows *rows, const int8_t *weights,
                             const int32_t *scales, const struct ethosgen_matrix *matrix);
 
-/* Return a copy for so many of the rows. */
+/* Return a copy for this many of the rows. */
 static inline const struct ethosgen_matrix *
 ethosgen_matrix_band(void *copy, const struct ethosgen_matrix *matrix, int32_t rows)
 {
@@ -77,7 +77,7 @@ ethosgen_matrix_band(void *copy, const struct ethosgen_matrix *matrix, int32_t r
 
 /* @struct ethosgen_convolution */
 
-/* Return a copy for so many outputs across the strip, with so much padding before the input. */
+/* Return a copy for this many outputs across the strip, and this much padding before the input. */
 static inline const struct ethosgen_convolution *
 ethosgen_convolution_band(void *copy, const struct ethosgen_convolution *layer, int32_t padding,
                           int32_t outputs)
@@ -120,7 +120,7 @@ void ethosgen_convolution_two_s8(int8_t *output, const int8_t *input, const int8
 
 /*
  * output[r][c] = requantized(sum over k of rows[r][k] * column c[k]), with the zero points subtracted
- * from both. terms: room for a number for each row. turned: room for 4 columns unless `step` is 1.
+ * from both. terms: room for a number per row. turned: room for 4 columns unless `step` is 1.
  */
 void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *second, int32_t *terms,
                          int8_t *turned, const struct ethosgen_product *product);
@@ -145,7 +145,7 @@ void ethosgen_patch_part_s8(void *patch, const void *input, int32_t y, int32_t x
  *
  * lines: room for a block of lines. weights: for every 4 channels, for every 16 taps in a line's order, 16
  * bytes of each of the 4, padded with zeros. scales: as in ethosgen_matrix_s8. The last 4 channels are
- * together, so some may be there twice; if there are fewer than 4 channels, zeros follow.
+ * together, so some may be stored twice; if there are fewer than 4 channels, zeros follow.
  *
  * Each function is named for what it assumes: windows of at most 16 bytes that are 1, 2, 4 or 8 bytes
  * apart (by_1 to by_8), or at any distance (short); windows of 17 to 32 bytes (two), all with at least
@@ -201,7 +201,7 @@ void ethosgen_limit_s8(int8_t *output, int32_t bytes, int32_t low, int32_t high)
 
 /* @struct ethosgen_pad */
 
-/* Copy rows into an output, and fill what is around them. */
+/* Copy rows into an output, and fill the space around them. */
 void ethosgen_pad_s8(void *output, const void *input, const struct ethosgen_pad *pad);
 
 /* @struct ethosgen_transpose */
@@ -228,7 +228,7 @@ void ethosgen_mean_s8(int8_t *output, const int8_t *pixels, int32_t count, int32
                       int32_t low, int32_t high);
 
 /*
- * Compute softmax of rows of `depth` bytes. exponentials: 256 values with 31 bits, exp(-d) for each
+ * Compute softmax of rows of `depth` bytes. exponentials: 256 values of 31 bits, exp(-d) for each
  * distance d from a row's largest element.
  */
 void ethosgen_softmax_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t depth,
@@ -245,7 +245,7 @@ enum { ETHOSGEN_ADD_SHIFT = 20 };
  * output[i] = requantized(sign * first[i] + sign * second[i]); output may be one of the inputs.
  *
  * The first has the larger scale, so its mantissa is 2^30 and its shift 0: half, which needs no
- * rounding. The first function is for a second_sign of 1, the other one for -1.
+ * rounding. The first function is for a second_sign of 1, the second for -1.
  */
 void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
                      const struct ethosgen_add *add);
@@ -279,8 +279,8 @@ void ethosgen_table_8(void *output, const void *input, const void *table, int32_
 /*
  * Compute all units of one row of features, and move the state on by a time step.
  *
- * weights: as in ethosgen_matrix_s8, with filters as channels. biases: for every 4 filters the sums'
- * first values. time: `memory` weights of each filter. units: the biases of the units, padded to 4.
+ * weights: as in ethosgen_matrix_s8, with filters as channels. biases: for every 4 filters the initial
+ * sums. time: `memory` weights of each filter. units: the units' biases, padded to 4.
  */
 void ethosgen_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, const int8_t *weights,
                       const int32_t *biases, const int16_t *time, const int32_t *units,
@@ -292,7 +292,7 @@ void ethosgen_svdf_s8(int8_t *output, const int8_t *input, int16_t *state, const
  * Compute all time steps of one batch, and leave both states as they are after the last one.
  *
  * weights: for every 4 units, for each gate those of the input and those of the hidden state, as in
- * ethosgen_matrix_s8. biases: in the same order the sums' first values, 4 each time. lines: the curve
+ * ethosgen_matrix_s8. biases: the initial sums in the same order, 4 each time. lines: the curve
  * 32768 * (2 * sigmoid(x / 24) - 1) from each of 256 whole numbers to the next, as 256 heights at 0
  * and 256 slopes.
  */
@@ -304,13 +304,13 @@ void ethosgen_lstm_s8(int8_t *output, const int8_t *input, int8_t *hidden, int16
 void ethosgen_window_s16(int16_t *output, const int16_t *input, const int16_t *window,
                          int32_t count, int32_t shift);
 
-/* Shift left by as many bits as the largest amplitude allows, and report their number. */
+/* Shift left by as many bits as the largest amplitude allows, and return that number. */
 void ethosgen_auto_scale_s16(int16_t *output, int32_t *bits, const int16_t *input, int32_t count);
 
 /*
  * The first stage of a Fourier transform of `count` complex numbers, a power of 4 above 4: sums of 4
- * numbers that are count / 4 apart, in digit-reversed order. The input ends after `length` int16, and
- * zeros follow.
+ * numbers that are count / 4 apart, in digit-reversed order. The input ends after `length` int16; zeros
+ * follow.
  */
 void ethosgen_fft_first_s16(int16_t *output, const int16_t *input, int32_t length, int32_t count,
                             int32_t inverse);

@@ -16,9 +16,9 @@
  * Rows times weights, like ethosgen_matrix_s8: `depth` counts elements. The sums fit in 32 bits. All
  * factors are below 1/2, and results are rounded once.
  *
- * weights: for every 4 channels, for every 8 of depth, 8 bytes of each of the 4, padded with zeros.
- * scales: for every 4 channels 4 biases, 4 mantissas of 15 bits in the upper halves of words, and 4
- * shifts, which are negative: sum * mantissa / 2^32 * 2^shift.
+ * weights: for every 4 channels, for every 8 places of depth, 8 bytes of each of the 4, padded with
+ * zeros. scales: for every 4 channels 4 biases, 4 mantissas of 15 bits in the upper halves of
+ * words, and 4 shifts, which are negative: sum * mantissa / 2^32 * 2^shift.
  */
 void ethosgen_matrix_s16(int16_t *output, const int16_t *rows, const int8_t *weights,
                          const int32_t *scales, const struct ethosgen_matrix *matrix);
@@ -61,8 +61,8 @@ void ethosgen_convolution_in_place_wide_s16(int16_t *output, const int16_t *inpu
  * Compute all channels of a pixel, from the `rows` x `columns` taps that are inside the input: `input`
  * and `weights` point to the first. The sums with their biases fit in 32 bits.
  *
- * scales: for every 8 channels 8 biases, 8 mantissas, 8 shifts as those of ethosgen_matrix_s16; of each
- * 8 first those of even channels.
+ * scales: for every 8 channels 8 biases, 8 mantissas, 8 shifts, like those of ethosgen_matrix_s16; in
+ * each 8, even channels come first.
  */
 void ethosgen_depthwise_pixel_s16(int16_t *output, const int16_t *input, const int8_t *weights,
                                   int32_t rows, int32_t columns, const int32_t *scales,
@@ -82,7 +82,7 @@ enum { ETHOSGEN_ADD_SHIFT_S16 = 15 };
 void ethosgen_add_s16(int16_t *output, const int16_t *first, const int16_t *second, int32_t count,
                       const struct ethosgen_add_s16 *add);
 
-/* The same for inputs of equal scales: what the struct has on the second one is only its sign. */
+/* The same for inputs of equal scales: of the second, the struct has only its sign. */
 void ethosgen_add_equal_s16(int16_t *output, const int16_t *first, const int16_t *second,
                             int32_t count, const struct ethosgen_add_s16 *add);
 
@@ -109,8 +109,8 @@ void ethosgen_curve_s16(int16_t *output, const int16_t *input, int32_t count, co
                         const struct ethosgen_curve_s16 *shape);
 
 /*
- * An LSTM as ethosgen_lstm_s8. Each sum with its bias fits in 32 bits. The multipliers of gates have
- * mantissas and right shifts as the scales of ethosgen_matrix_s16. weights: packed as there.
+ * An LSTM like ethosgen_lstm_s8. Each sum with its bias fits in 32 bits. The multipliers of gates have
+ * mantissas and right shifts like the scales of ethosgen_matrix_s16. weights: packed as there.
  */
 void ethosgen_lstm_s16(int16_t *output, const int16_t *input, int16_t *hidden, int16_t *cell,
                        const int8_t *weights, const int32_t *biases, const int16_t *lines,

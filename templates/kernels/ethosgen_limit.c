@@ -19,7 +19,7 @@ void ethosgen_limit_s8(int8_t *output, int32_t bytes, int32_t low, int32_t high)
         vstrbq_p_s8(output, vminq_s8(vmaxq_s8(values, least), most), inside);
     }
 #else
-    /* The loops in C have limited them. */
+    /* The C loops have already limited them. */
     (void)output, (void)bytes, (void)low, (void)high;
 #endif
 }

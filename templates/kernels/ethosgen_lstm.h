@@ -33,7 +33,7 @@ static inline values rescaled(values x, const struct ethosgen_multiplier *by)
     return ethosgen_rescale_x4(x, by);
 }
 
-/* `count` is the number of units that there are. */
+/* `count` is the number of valid units. */
 static inline values load(const int16_t *from, int32_t count)
 {
     return vldrhq_z_s32(from, vctp32q((uint32_t)count));
@@ -70,7 +70,7 @@ static inline void store(int16_t *to, values x, int32_t count)
 }
 #endif
 
-/* Return a gate after its curve from its argument of 16 bits. */
+/* Return a gate's value, its curve at a 16-bit argument. */
 static inline values opened(values x, int32_t gate, const int16_t *lines)
 {
     return bent(x * GATE_FACTOR, lines, gate == CELL ? &TANH : &SIGMOID);

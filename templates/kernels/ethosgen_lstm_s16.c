@@ -9,8 +9,8 @@
 #include "ethosgen_sums_s16.h"
 
 /*
- * Return sums of products plus biases, rescaled and rounded once. What saturates in the shift to the
- * left would also saturate later.
+ * Return sums of products plus biases, rescaled and rounded once. A value that saturates in the left
+ * shift would also saturate later.
  */
 #if ETHOSGEN_MVE
 static inline values rescaled_sums(const int16_t *row, const int8_t *weights,

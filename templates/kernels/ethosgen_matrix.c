@@ -12,7 +12,7 @@
 enum { LANES = 16, BLOCK = 4, SCALES = 3 * BLOCK };
 
 #if ETHOSGEN_MVE
-/* Compute a row of any length, and read no byte behind it. */
+/* Compute a row of any length, and read no byte after it. */
 static void multiply_row(int8_t *output, const int8_t *row, const int8_t *weights,
                          const int32_t *scales, const struct ethosgen_matrix *matrix)
 {
@@ -35,10 +35,10 @@ static void multiply_row(int8_t *output, const int8_t *row, const int8_t *weight
     vstrbq_p_s32(output, values, vctp32q((uint32_t)(end - output)));
 }
 
-/* What the loop over pairs of rows reads: the first 48 bytes again and again, from its stack. */
+/* What the loop over pairs of rows reads: the first 48 bytes in every round, from its stack. */
 struct pairs {
     const int8_t *weights;
-    int32_t more; /* vectors behind the first two */
+    int32_t more; /* vectors after the first two */
     int32_t advance; /* bytes from the end of a row to the next but one */
     int32_t output_step;
     int32_t bias[BLOCK];
@@ -48,7 +48,7 @@ struct pairs {
     const int8_t *row0, *row1;
     int8_t *output;
     int32_t count;
-    uint32_t inside; /* predicate: the channels that there are */
+    uint32_t inside; /* predicate: the channels that exist */
 };
 
 /*
@@ -60,8 +60,8 @@ struct pairs {
  *
  * A MAC takes two cycles, and a load fits within it, but not another MAC. The sums of a pair are
  * requantized (1) while the next pair's first vector is multiplied. All even registers hold sums, so
- * the loops have no hardware support, and the inner one (3) does two vectors at a time. No load is
- * ahead of a row's last vector.
+ * the loops have no hardware support, and the inner one (3) does two vectors at a time. No load reads
+ * beyond a row's last vector.
  */
 static ETHOSGEN_ASSEMBLY void multiply_pairs(
     const struct pairs *pairs __attribute__((unused)))
@@ -230,8 +230,8 @@ static ETHOSGEN_ASSEMBLY void multiply_pairs(
 /*
  * Compute `count` rows of one vector for 4 channels. A row is requantized while the next is multiplied.
  *
- * r1, r3: row, its step. r5, r7: output, its step. r12: what `pairs` has. r0, r2, r4, r6: sums. lr: rows.
- * q0 to q3: weights. q4: a row. q5: the sums of the row before. q6: constants. q7: shifts.
+ * r1, r3: row, its step. r5, r7: output, its step. r12: `pairs`. r0, r2, r4, r6: sums. lr: rows. q0
+ * to q3: weights. q4: a row. q5: the sums of the row before. q6: constants. q7: shifts.
  */
 static ETHOSGEN_ASSEMBLY void multiply_short(const struct pairs *pairs __attribute__((unused)))
 {
@@ -299,7 +299,7 @@ static ETHOSGEN_ASSEMBLY void multiply_short(const struct pairs *pairs __attribu
         "pop {r3-r7, pc}");
 }
 
-/* Return the number of rows of which whole vectors can be read. */
+/* Return the number of rows that can be read in whole vectors. */
 static __attribute__((noinline)) int32_t readable(const struct ethosgen_rows *rows, int32_t row_bytes)
 {
     int32_t rest = rows->bytes - row_bytes;
@@ -308,7 +308,7 @@ static __attribute__((noinline)) int32_t readable(const struct ethosgen_rows *ro
     return count < rows->count ? count : rows->count;
 }
 
-/* Compute some of the rows, which may end anywhere, by shifts of any size. */
+/* Compute some of the rows, which may end anywhere, with shifts of any size. */
 static ETHOSGEN_RARE void multiply_each(int32_t row, int32_t end, const struct ethosgen_rows *rows,
                                         const int8_t *weights, const int32_t *scales,
                                         const struct ethosgen_matrix *matrix)
@@ -319,7 +319,7 @@ static ETHOSGEN_RARE void multiply_each(int32_t row, int32_t end, const struct e
     }
 }
 
-/* Compute `count` rows of 4 channels by shifts of any size. */
+/* Compute `count` rows of 4 channels with shifts of any size. */
 static ETHOSGEN_RARE void multiply_block(int32_t count, int32_t channel, const struct ethosgen_rows *rows,
                            const struct pairs *pairs, const int32_t *scales,
                            const struct ethosgen_matrix *matrix)
@@ -334,8 +334,7 @@ static ETHOSGEN_RARE void multiply_block(int32_t count, int32_t channel, const s
 }
 
 /*
- * Return whether rounding, zero point and saturation take one shift to the left: see
- * ethosgen_rounding_x4.
+ * Return whether rounding, zero point and saturation take one left shift: see ethosgen_rounding_x4.
  */
 static inline int is_common(int32x4_t shift, uint32_t inside)
 {
@@ -371,7 +370,7 @@ static ETHOSGEN_RARE void limit(int32_t count, const struct ethosgen_rows *rows,
     }
 }
 
-/* Compute `count` rows by `multiply`, which does `at_once` of them, and the others one by one. */
+/* Compute `count` rows with `multiply`, `at_once` of them together, and the others one by one. */
 static ETHOSGEN_RARE void multiply_rows(int32_t count, int32_t at_once,
                                         void (*multiply)(const struct pairs *pairs),
                                         const struct ethosgen_rows *rows, const int8_t *weights,
@@ -413,7 +412,7 @@ static ETHOSGEN_RARE void multiply_rows(int32_t count, int32_t at_once,
     multiply_each(count, rows->count, rows, weights, scales, matrix);
 }
 
-/* Rows of one vector are left to multiply_each, or to the function below. */
+/* multiply_each, or the function below, computes rows of one vector. */
 void ethosgen_rows_s8(const struct ethosgen_rows *rows, const int8_t *weights,
                       const int32_t *scales, const struct ethosgen_matrix *matrix)
 {

@@ -14,7 +14,7 @@ enum { LANES = ETHOSGEN_LANES_S16, BLOCK = ETHOSGEN_BLOCK_S16, SCALES = 3 * BLOC
 enum { VECTOR_BYTES = 16 };
 
 #if ETHOSGEN_MVE
-/* Compute a row of any length, and read no element behind it. */
+/* Compute a row of any length, and read no element after it. */
 static void multiply_row(int16_t *output, const int16_t *row, const int8_t *weights,
                          const int32_t *scales, const struct ethosgen_matrix *matrix)
 {
@@ -40,8 +40,8 @@ static void multiply_row(int16_t *output, const int16_t *row, const int8_t *weig
 
 /*
  * 8 products of two rows (q0, q1) with each of 4 channels, if q0 and q2 are loaded. Two multiplications
- * or loads one after the other would wait for each other, so what stands between the last ones is
- * `then` and `last`: often the loads for the next products.
+ * or two loads in succession would wait for each other, so `then` and `last` separate the last ones:
+ * often loads for the next products.
  */
 #define PRODUCTS(multiply, then, last)                      \
     multiply " %[sum0], q0, q2\n\t"                         \
@@ -66,8 +66,8 @@ struct pairs {
     int8_t *output;
     int32_t output_step;
     int32_t advance; /* bytes from the end of a row to the next but one */
-    const int8_t *end; /* of the first row behind the pairs */
-    uint32_t inside; /* predicate: the channels that there are */
+    const int8_t *end; /* of the first row after the pairs */
+    uint32_t inside; /* predicate: the channels that exist */
     int32_t bias[BLOCK];
 };
 
@@ -151,7 +151,7 @@ static __attribute__((noinline)) void multiply_pairs(const int8_t *row, int32_t 
                    : "q0", "q1", "q2", "q3", "cc", "memory" ETHOSGEN_P0);
 }
 
-/* Return the number of rows of which whole vectors can be read. */
+/* Return the number of rows that can be read in whole vectors. */
 static inline int32_t readable(const struct ethosgen_rows *rows, int32_t row_bytes)
 {
     int32_t rest = rows->bytes - row_bytes;

@@ -12,7 +12,7 @@
 enum { LANES = ETHOSGEN_LANES_S16, BLOCK = ETHOSGEN_BLOCK_S16 };
 
 #if ETHOSGEN_MVE
-/* Compute the sums of 4 channels, to whose end `weights` moves: see ethosgen_sums_s16_x4. */
+/* Compute the sums of 4 channels, and move `weights` past them: see ethosgen_sums_s16_x4. */
 static inline void sum_block(int64_t totals[BLOCK], const int16_t *row, const int8_t *weights,
                              int32_t depth)
 {

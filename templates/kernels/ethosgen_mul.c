@@ -9,10 +9,10 @@
 
 #if ETHOSGEN_MVE
 /*
- * 8 products an iteration. Only loads and stores are predicated: half a product must not be.
- * `LOAD` loads 8 elements of the inputs and takes off the zero points. Shifts and sums of one half
- * stand between multiplications of the other, since two of a kind wait for each other. The sign is
- * added before the shift, as in ethosgen_requantize_x4; no sign, if the shift is 0.
+ * 8 products per iteration. Only loads and stores are predicated: half of a product must not be. `LOAD`
+ * loads 8 elements of the inputs and subtracts the zero points. Shifts and sums of one half are between
+ * multiplications of the other, since two of a kind wait for each other. The sign is added before the
+ * shift, as in ethosgen_requantize_x4, unless the shift is 0.
  */
 #define LOAD_FIRST                                                                             \
     "vpst\n\t"                                                                                 \
@@ -74,7 +74,7 @@ void ethosgen_mul_one_s8(int8_t *output, const int8_t *first, const int8_t *seco
     ETHOSGEN_PRODUCTS(LOAD_FIRST);
 }
 #else
-/* Products of two bytes are so small that half a step of the shift can be added to them. */
+/* Products of two bytes are so small that adding half a step of the shift cannot overflow. */
 static inline int8_t multiplied(int8_t value, int32_t factor, const struct ethosgen_mul *mul)
 {
     int32_t product = (value - mul->first_zero_point) * factor, shift = -mul->shift;

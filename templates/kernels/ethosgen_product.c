@@ -26,7 +26,7 @@ static inline int32_t total(const int8_t *values, int32_t count)
     return sum;
 }
 
-/* 4 columns, and what the loop over the rows needs of a product, as the assembly reads it. */
+/* 4 columns, and the fields of a product that the loop over the rows needs, as the assembly reads them. */
 struct block {
     const int8_t *columns[BLOCK];
     int32_t bias[BLOCK];
@@ -35,7 +35,7 @@ struct block {
     int32_t output_step;
     int32_t zero_point;
     const int32_t *end; /* of the rows' terms */
-    uint32_t inside; /* predicate: the columns that there are */
+    uint32_t inside; /* predicate: the columns that exist */
 };
 
 /*
@@ -106,7 +106,7 @@ static __attribute__((noinline)) void multiply_rows(int8_t *output, const int8_t
                    : "q0", "q1", "q2", "q3", "lr", "cc", "memory" ETHOSGEN_P0);
 }
 
-/* Copy every so many bytes, 8 at a time: `step` is the distance of the first and the ninth. */
+/* Copy bytes at equal distances, 8 at a time: `step` is from the first to the ninth. */
 static inline void gather(int8_t *to, const int8_t *from, uint16x8_t places, int32_t step,
                           int32_t count)
 {
@@ -147,7 +147,7 @@ void ethosgen_product_s8(int8_t *output, const int8_t *rows, const int8_t *secon
     for (int32_t column = 0; column < product->columns; column += BLOCK) {
         int32_t there = product->columns - column;
 
-        for (int32_t i = 0; i < BLOCK; i++) { /* behind the last column it is computed again */
+        for (int32_t i = 0; i < BLOCK; i++) { /* after the last column it is computed again */
             const int8_t *values = second + (column + (i < there ? i : 0)) * product->column_step;
 
             if (product->step != 1) {
@@ -175,8 +175,8 @@ void ethosgen_turn_s8(int8_t *to, const int8_t *from, int32_t rows, int32_t colu
 enum { BLOCK = 4 };
 
 /*
- * The sums of a row and 1 or 4 columns; the products with the columns' zero point are taken off by
- * the row's total.
+ * The sums of a row and 1 or 4 columns; the row's total subtracts the products with the columns' zero
+ * point.
  */
 static inline __attribute__((always_inline)) void
 sum_columns(int32_t *sums, const int8_t *row, const int8_t *values, int32_t count,

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of two int16 matrices from run time. See ethosgen_kernels_s16.h.
+ * Products of two int16 matrices that are both computed at run time. See ethosgen_kernels_s16.h.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -86,7 +86,7 @@ void ethosgen_product_s16(int16_t *output, const int16_t *rows, const int16_t *c
         const int16_t *column = columns;
 
         for (int32_t left = product.columns; left > 0; left -= COLUMNS) {
-            /* Of an odd number the last column is computed twice. */
+            /* If their number is odd, the last column is computed twice. */
             const int16_t *next = left > 1 ? column + product.depth : column;
             int64_t totals[COLUMNS];
 

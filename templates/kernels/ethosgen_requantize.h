@@ -13,7 +13,7 @@
 
 #include "ethosgen_kernels.h"
 
-/* What runs seldom is compiled for size. */
+/* Code that seldom runs is compiled for size. */
 #define ETHOSGEN_RARE __attribute__((noinline, cold))
 
 /* With ETHOSGEN_PLAIN_C, kernels have neither assembly nor intrinsics: slower, and the same bits. */
@@ -25,7 +25,7 @@
 #error "compile this file with -O2: its assembly needs the registers"
 #endif
 
-/* GCC's builds with frame pointers leave one register too few to some of the assembly. */
+/* With frame pointers, GCC leaves some of the assembly one register too few. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("omit-frame-pointer")
 #endif
@@ -37,7 +37,7 @@
 #define ETHOSGEN_P0 , "p0"
 #endif
 
-/* A function of which each line is assembly, with all registers, at all options of the compiler. */
+/* A function in assembly alone, with all registers, under all compiler options. */
 #ifdef __clang__
 #define ETHOSGEN_ASSEMBLY __attribute__((naked, noinline, no_profile_instrument_function))
 #else
@@ -58,7 +58,7 @@ static inline int32x4_t ethosgen_requantize_x4(int32x4_t sum, int32x4_t mantissa
  *     (product - rounding, saturated) << (24 + shift), saturated,
  *
  * if bit 0 of `rounding` is the sum's sign. `rounding` is - (zero point + half) << -shift. The sum's
- * sign is the product's, except for products of 0, which both make 0.
+ * sign is the product's, except for products of 0: with either sign they make 0.
  */
 enum { ETHOSGEN_MOST_SHIFT = 22, ETHOSGEN_TOP = 24 };
 

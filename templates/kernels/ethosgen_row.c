@@ -7,11 +7,11 @@
  */
 #include "ethosgen_requantize.h"
 
-/* ISO C demands strings of 4095 characters only; what compiles this assembly takes more. */
+/* ISO C guarantees strings of 4095 characters; the compilers of this assembly accept more. */
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 
 #if ETHOSGEN_MVE
-/* The products of a vector, whose first 16 weights are there, and the first of the next: 64 bytes. */
+/* The products of a vector, whose first 16 weights are loaded, and the next vector's first: 64 bytes. */
 #define PRODUCTS                    \
     "vmladava.s8 r0, q0, q2\n\t"    \
     "vldrb.8 q3, [r7], #16\n\t"     \
@@ -36,11 +36,11 @@
  * r5: output. r3: biases. r9: where the loop starts. q0: a vector of the row. q2, q3: weights.
  * q1: zero point. q6, q7: bounds. On the stack: 1, row, shift, mantissa, the last place in the output.
  *
- * A load takes as long as a MAC, and both run side by side, so that loads count. All even registers
- * hold sums; the loop (1) has no hardware support, and does 8 vectors a round, some of them in the
- * first: it starts at one of 8 places, 68 bytes apart. The predicate is for a row of less than one
- * vector. q4 requantizes the even channels, q5 the odd ones; vqdmlah by 1 adds the sign, which rounds
- * halves away from zero. Meanwhile the sums get the next biases.
+ * A load takes as long as a MAC, and both run in parallel, so the number of loads decides. All even
+ * registers hold sums; the loop (1) has no hardware support, and computes 8 vectors per round, in the
+ * first perhaps fewer: it starts at one of 8 places, 68 bytes apart. The predicate is for a row of less
+ * than one vector. q4 requantizes the even channels, q5 the odd ones; vqdmlah by 1 adds the sign, which
+ * rounds halves away from zero. Meanwhile the sums get the next biases.
  *
  * q4, q5: sums of the even and of the odd channels, then q4: outputs.
  */

@@ -14,8 +14,7 @@ enum {
     HALF = 16384,
 };
 
-/* The amplitude as TensorFlow Lite Micro computes it: that of -32768 is -32768, so any later value
- * exceeds it. */
+/* TensorFlow Lite Micro's amplitude: for -32768 it is -32768, so any later value exceeds it. */
 static int32_t ordered_amplitude(const int16_t *input, int32_t count)
 {
     int32_t most = 0;
@@ -51,7 +50,7 @@ void ethosgen_window_s16(int16_t *output, const int16_t *input, const int16_t *w
     }
 }
 
-/* The largest amplitude; that of -32768 is 32768. */
+/* The largest amplitude; for -32768 it is 32768. */
 static inline int32_t greatest(const int16_t *input, int32_t count)
 {
     uint16_t most = 0;
@@ -85,7 +84,7 @@ void ethosgen_window_s16(int16_t *output, const int16_t *input, const int16_t *w
     }
 }
 
-/* The largest amplitude; that of -32768 is 32768. */
+/* The largest amplitude; for -32768 it is 32768. */
 static int32_t greatest(const int16_t *input, int32_t count)
 {
     int32_t most = 0;

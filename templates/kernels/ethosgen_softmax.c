@@ -98,7 +98,7 @@ static void softmax_row(int8_t *output, const int8_t *row, int32_t depth, const 
     }
 }
 #else
-/* x / 2^power, rounded to nearest; neither is negative, and results below a half are 0. */
+/* x / 2^power, rounded to nearest; neither is negative, and quotients below a half are 0. */
 static inline int32_t divided(int32_t x, int32_t power)
 {
     if (power == 0) {

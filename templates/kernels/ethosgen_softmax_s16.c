@@ -26,7 +26,7 @@ static inline int32_t limited(int32_t x)
     return x > INT16_MAX ? INT16_MAX : x;
 }
 
-/* The factor of a row's exponentials, which are divided by 2^shift then. */
+/* The factor of a row's exponentials; the products are divided by 2^shift. */
 struct share {
     int32_t factor;
     int32_t shift;
@@ -56,8 +56,8 @@ static inline int32_t greatest_of(const int16_t *row, int32_t depth)
 }
 
 /*
- * Store the exponentials of a row, and return their sum. For a factor of 2^16 and more, distances wrap
- * as TensorFlow Lite Micro's, so that they can be beyond either end of the curve.
+ * Store the exponentials of a row, and return their sum. From a factor of 2^16 on, distances wrap like
+ * TensorFlow Lite Micro's, so they can be beyond either end of the curve.
  */
 static inline int32_t raised(int16_t *output, const int16_t *row, int32_t depth, int32_t greatest,
                             const int16_t *curve, const struct ethosgen_multiplier *by)

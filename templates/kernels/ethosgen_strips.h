@@ -13,7 +13,7 @@
 
 enum { SLICE = 16 };
 
-/* A part of a row: its pixels, which are some bytes, and the bytes from each to the next. */
+/* A part of a row: its pixels, the bytes of each, and the bytes from each to the next. */
 struct pixels {
     int32_t count;
     int32_t bytes;
@@ -149,7 +149,7 @@ struct products {
                      const int32_t *scales, const struct ethosgen_matrix *matrix);
 };
 
-/* Compute some outputs of each row, of which the input's column `origin` is the first. */
+/* Compute some outputs of each row, the first at the input's column `origin`. */
 static inline void run_piece(struct ethosgen_rows *rows, int8_t *strip, const int8_t *input,
                              int32_t origin, const struct products *products,
                              const struct ethosgen_convolution *layer)

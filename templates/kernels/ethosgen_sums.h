@@ -22,9 +22,9 @@ static inline int32_t ethosgen_block_bytes(int32_t depth)
 
 #if ETHOSGEN_MVE
 /*
- * The sums of 4 channels, to whose end `weights` moves: one vector of the row and four of weights are
- * 64 products in 10 instructions.
- * In assembly, since the compiler generates neither tail-predicated loops nor moves of two lanes.
+ * The sums of 4 channels; `weights` moves past them. One vector of the row and four of weights are
+ * 64 products in 10 instructions. In assembly, since the compiler generates neither tail-predicated
+ * loops nor moves of two lanes.
  */
 static inline int32x4_t ethosgen_sums_x4(const int8_t *row, const int8_t **weights,
                                          const int32_t *bias, int32_t depth)
@@ -54,20 +54,20 @@ static inline int32x4_t ethosgen_sums_x4(const int8_t *row, const int8_t **weigh
     return all;
 }
 
-/* Scale by any multiplier; the shift to the left wraps, as TensorFlow Lite Micro's. */
+/* Scale by any multiplier; the left shift wraps, like TensorFlow Lite Micro's. */
 static inline int32x4_t ethosgen_rescale_x4(int32x4_t value, const struct ethosgen_multiplier *by)
 {
     return ethosgen_requantize_x4(vshlq_r_s32(value, by->left), vdupq_n_s32(by->mantissa),
                                   vdupq_n_s32(by->right));
 }
 
-/* Saturate to 16 bits: the even elements; the odd ones mean nothing. */
+/* Saturate to 16 bits: the even elements; the odd ones are undefined. */
 static inline int16x8_t ethosgen_narrow_x4(int32x4_t value)
 {
     return vqmovnbq_s32(vreinterpretq_s16_s32(value), value);
 }
 #else
-/* Return a channel's sum; `weights` points to its first weight. Four products a round. */
+/* Return a channel's sum; `weights` points to its first weight. Four products per round. */
 static inline int32_t ethosgen_sum(const int8_t *row, const int8_t *weights, int32_t sum,
                                    int32_t depth)
 {
@@ -91,7 +91,7 @@ static inline int32_t ethosgen_sum(const int8_t *row, const int8_t *weights, int
     return sum;
 }
 
-/* Scale by any multiplier; the shift to the left wraps, as TensorFlow Lite Micro's. */
+/* Scale by any multiplier; the left shift wraps, like TensorFlow Lite Micro's. */
 static inline int32_t ethosgen_rescale(int32_t value, const struct ethosgen_multiplier *by)
 {
     return ethosgen_requantize((int32_t)((uint32_t)value << by->left), by->mantissa, by->right);

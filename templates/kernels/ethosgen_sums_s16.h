@@ -23,9 +23,9 @@ static inline int32_t ethosgen_block_bytes_s16(int32_t depth)
 
 #if ETHOSGEN_MVE
 /*
- * The sums of 4 channels, to whose end `weights` moves: one vector of the row and four of weights are
- * 32 products in 10 instructions.
- * In assembly, since the compiler generates neither tail-predicated loops nor moves of two lanes.
+ * The sums of 4 channels; `weights` moves past them. One vector of the row and four of weights are
+ * 32 products in 10 instructions. In assembly, since the compiler generates neither tail-predicated
+ * loops nor moves of two lanes.
  */
 static inline int32x4_t ethosgen_sums_s16_x4(const int16_t *row, const int8_t **weights,
                                              int32_t depth)

@@ -59,7 +59,7 @@ static inline void compress(int16_t now[ETHOSGEN_BLOCK], const int8_t *input,
 }
 
 /*
- * Move the states of `count` filters on by a step, and add their products with the weights of time to
+ * Move the states of `count` filters on by a step, and add their products with the time weights to
  * `totals`. Sums wrap, as TensorFlow Lite Micro's do in practice. Not inline, since it needs most
  * registers.
  */
@@ -70,14 +70,14 @@ static __attribute__((noinline)) void recall(uint32_t *totals, int16_t *state, c
     int32_t sum, newest, weight;
 
     /*
-     * Each vector is read one element on, before the next one is stored over. The vectors end behind
-     * the past, from which `rest` leads to the newest element.
+     * Each vector is read one element later, before the next store overwrites it. The vectors end
+     * behind the past, from which `rest` leads to the newest element.
      */
     int32_t rest = -2 * (-past & 7);
 
     /*
-     * sum: a filter's total. newest: its newest state. weight: the weight of that. q0: states. q1:
-     * weights of time. lr: states left.
+     * sum: a filter's total. newest: its newest state. weight: its weight. q0: states. q1: time weights.
+     * lr: states left.
      */
     __asm volatile("1:\n\t"
                    "ldr %[sum], [%[totals]]\n\t"

@@ -10,7 +10,7 @@
 void ethosgen_table_8(void *output, const void *input, const void *table, int32_t count)
 {
 #if ETHOSGEN_MVE
-    /* q0: places in the table. q1: what is there. lr: bytes left. */
+    /* q0: places in the table. q1: their contents. lr: bytes left. */
     __asm volatile("wlstp.8 lr, %[count], 2f\n"
                    "1:\n\t"
                    "vldrb.u8 q0, [%[input]], #16\n\t"

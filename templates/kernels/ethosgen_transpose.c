@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matrices whose rows become columns, and rows that change their places. See ethosgen_kernels.h.
+ * Transposed matrices, and rows in another order. See ethosgen_kernels.h.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -71,7 +71,7 @@ static inline uint32x4_t apart_32(int32_t step)
     return vmulq_n_u32(vidupq_n_u32(0, 1), (uint32_t)step);
 }
 
-/* The time of a row, of which a vector takes about 5 times and the call of its loop 4. */
+/* A row's time: about 5 units per vector, and 4 for the call of its loop. */
 static inline int32_t row_time(int32_t elements, int32_t lanes)
 {
     return (elements + lanes - 1) / lanes * 5 + 4;
@@ -146,7 +146,7 @@ ETHOSGEN_TRANSPOSE(16)
 ETHOSGEN_TRANSPOSE(32)
 
 #if defined(__ARM_FEATURE_UNALIGNED) || !defined(__ARM_ARCH)
-/* Constants that the compiler must keep in registers: it would spend an instruction on each use. */
+/* Constants that the compiler must keep in registers: otherwise each use costs an instruction. */
 struct masks {
     uint32_t even; /* bytes 0 and 2 */
     uint32_t low;  /* bytes 0 and 1 */
@@ -179,7 +179,7 @@ static inline void store_halves(uint8_t *to, uint8_t *next, uint32_t a, uint32_t
     (void)memcpy(next, &second, sizeof(second));
 }
 
-/* Turn 4 rows as far as there are squares of 4 x 4 bytes; return the columns that are left. */
+/* Transpose the squares of 4 x 4 bytes in 4 rows; return the remaining columns. */
 static inline int32_t squares(uint8_t *to, const uint8_t *from,
                               const struct ethosgen_transpose *block)
 {

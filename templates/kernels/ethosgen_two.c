@@ -8,7 +8,7 @@
 #include "ethosgen_requantize.h"
 
 enum { LANES = 16, CHANNELS = 2, LANES_OF_SUMS = 4 };
-/* The lanes of the first channel, by a bit for each byte. */
+/* The lanes of the first channel, a bit for each byte. */
 enum { ONE_CHANNEL = 0x0f0f };
 
 #if ETHOSGEN_MVE
@@ -52,7 +52,7 @@ static inline int32x4_t sums(const int8_t *first, const int8_t *second, const in
     return all;
 }
 
-/* What turns sums into outputs: 4 lanes are two channels of two outputs. */
+/* Requantization of sums to outputs: 4 lanes are two channels of two outputs. */
 struct lanes {
     int32x4_t mantissa, shift, low, high;
 };

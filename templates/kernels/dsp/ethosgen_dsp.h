@@ -4,9 +4,8 @@
  * The inner loops of int8 layers and pools for processors with DSP instructions (Cortex-M4, M7, M33).
  *
  * Each has two versions with equal results: DSP instructions if the processor has them, otherwise
- * plain C. Weights are packed in the order in which they are read; see ethosgen's
- * aot/libraries/dsp/order.py. Zero points of inputs are folded into the biases, so padding must contain
- * the zero point.
+ * plain C. Weights are packed in reading order; see ethosgen's aot/libraries/dsp/order.py. Zero points
+ * of inputs are folded into the biases, so padding must contain the zero point.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -21,15 +20,16 @@
 /*
  * output[r][c] = requantized(bias[c] + sum over k of rows[r][k] * weights[c][k]), for `count` rows.
  *
- * weights: for each pair of channels, for every 4 of depth, 8 bytes, padded with zeros: the weights of
- * both at places 0, 2, 1 and 3. 128 is added to the weights of even channels. A part's sum of an odd
- * channel fits in 24 bits. room: 8 bytes for each of depth, rounded up to 4; a convolution needs 9.
+ * weights: for each pair of channels, for every 4 places of depth, 8 bytes, padded with zeros: the
+ * weights of both at places 0, 2, 1 and 3. 128 is added to the weights of even channels. An odd
+ * channel's sum over a part fits in 24 bits. room: 8 bytes for each place of depth, rounded up to
+ * 4; a convolution needs 9.
  */
 void ethosgen_dsp_matrix_s8(int8_t *output, const int8_t *rows, int32_t count, void *room,
                             const int8_t *weights, const int32_t *scales,
                             const struct ethosgen_dsp_matrix *matrix);
 
-/* The same for rows that are the pixels under a window, which moves over the input. */
+/* The same for a window that moves over the input: a row is the pixels under it. */
 void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room,
                                  const int8_t *weights, const int32_t *scales,
                                  const struct ethosgen_dsp_matrix *matrix,
@@ -37,7 +37,7 @@ void ethosgen_dsp_convolution_s8(int8_t *output, const int8_t *input, void *room
 
 /*
  * The same two for 1, 2 and 3 channels. weights: those of each channel, padded with zeros to a multiple
- * of 4. scales: with doubled biases. room: a byte for each of depth.
+ * of 4. scales: with doubled biases. room: a byte for each place of depth.
  */
 #define ETHOSGEN_DSP_FEW(channels)                                                               \
     void ethosgen_dsp_few_##channels##_s8(int8_t *output, const int8_t *rows, int32_t count,     \
@@ -70,22 +70,22 @@ void ethosgen_dsp_depthwise_s8(int8_t *output, const int8_t *input, void *room,
  * output[y][x][c] = requantized(bias[c] + sum over taps of input * weight).
  *
  * weights: for each block, for every 2 taps, 8 bytes: the weights of channels 0, 2, 0, 2, 1, 3, 1, 3 for
- * the taps 0, 0, 1, 1, 0, 0, 1, 1. The last tap of an odd number is followed by zeros. blocks: for
- * each its first channel in the input and in the output, and 4 scales. room: 4 bytes for each tap, of
- * an even number, 8, and a byte for each channel of the input.
+ * the taps 0, 0, 1, 1, 0, 0, 1, 1. The last tap of an odd number is followed by zeros. blocks: the first
+ * channel in the input and in the output, and 4 scales, of each. room: 4 bytes for each tap (rounded up
+ * to an even number), 8, and a byte for each channel of the input.
  */
 void ethosgen_dsp_depthwise_lanes_s8(int8_t *output, const int8_t *input, void *room,
                                      const int8_t *weights, const int32_t *blocks,
                                      const struct ethosgen_dsp_lanes *shape);
 
-/* The same for blocks that have one channel of the input. */
+/* The same for blocks of one input channel. */
 void ethosgen_dsp_depthwise_copies_s8(int8_t *output, const int8_t *input, void *room,
                                       const int8_t *weights, const int32_t *blocks,
                                       const struct ethosgen_dsp_lanes *shape);
 
 /*
- * Compute the average of at most 255 pixels, which have at least 4 channels; halves are rounded away
- * from zero.
+ * Compute the average of at most 255 pixels with at least 4 channels; halves are rounded away from
+ * zero.
  */
 void ethosgen_dsp_average_pool_s8(int8_t *output, const int8_t *input, int32_t rows,
                                   int32_t columns, const struct ethosgen_core_pool *pool);
@@ -104,7 +104,7 @@ void ethosgen_dsp_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows,
 void ethosgen_dsp_product_s8(int8_t *output, const int8_t *first, const int8_t *second, void *room,
                              const struct ethosgen_dsp_product *product);
 
-/* The same for columns that are contiguous; room: 2 bytes for each of depth, rounded up to 4. */
+/* The same for columns that are contiguous; room: 2 bytes for each place of depth, rounded up to 4. */
 void ethosgen_dsp_vector_s8(int8_t *output, const int8_t *first, const int8_t *second, void *room,
                             const struct ethosgen_dsp_product *product);
 

@@ -16,8 +16,8 @@ enum { INPUT, FORGET, CELL, OUTPUT, GATES };
 enum { GATE_FACTOR = 3, LINES = 256 };
 
 /*
- * Both curves are read in one table of lines, since tanh(x) is 2 * sigmoid(2x) - 1. A line covers
- * 2^bits units, and a right shift converts its height to units of 2^-15; there 0 is at `middle`.
+ * One table of lines serves both curves, since tanh(x) is 2 * sigmoid(2x) - 1. A line covers 2^bits
+ * units, and a right shift converts its height to units of 2^-15; `middle` is the curve's value at 0.
  */
 struct curve {
     int32_t bits;
@@ -44,7 +44,7 @@ static inline int32_t bent_gate(int32_t sum, const int16_t *lines, const struct 
     return bent(ethosgen_dsp_saturate_16(sum) * GATE_FACTOR, lines, curve);
 }
 
-/* Compute the new state of a unit from its gates; return its output, not yet saturated. */
+/* Compute the new state of a unit from its gates; return its output before saturation. */
 static inline int32_t updated(int16_t *cell, int32_t input, int32_t forget, int32_t change,
                               int32_t output, const int16_t *lines,
                               const struct ethosgen_dsp_cell *shape)

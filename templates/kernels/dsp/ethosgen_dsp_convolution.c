@@ -56,7 +56,7 @@ void ethosgen_dsp_gather(int8_t *patch, const int8_t *input, struct ethosgen_dsp
         gather_rows(patch, input, at, window);
         return;
     } else {
-        /* taps that are apart, one by one */
+        /* taps with gaps, one by one */
     }
     for (int32_t row = at.y; row < end_y; row += window->dilation_y) {
         const int8_t *from = input + row * row_bytes;
@@ -80,7 +80,7 @@ void ethosgen_dsp_gather(int8_t *patch, const int8_t *input, struct ethosgen_dsp
     }
 }
 
-/* Widen the rows under a window where they are, whose bytes are whole words; see ethosgen_dsp_widen. */
+/* Widen the rows under a window in place; their bytes are whole words; see ethosgen_dsp_widen. */
 static int32_t widen_in_place(int32_t *to, const int8_t *input, struct ethosgen_dsp_place at, int32_t count,
                               const struct ethosgen_core_window *window)
 {

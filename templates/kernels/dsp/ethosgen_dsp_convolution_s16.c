@@ -7,7 +7,7 @@
  */
 #include "ethosgen_dsp_tile_s16.h"
 
-/* Channels from which it is faster to copy them in rounds. */
+/* From this many channels on, copies in rounds are faster. */
 enum { MANY = 8 };
 
 typedef struct ethosgen_core_window Window;
@@ -23,7 +23,7 @@ static inline void append_pixel(struct ethosgen_dsp_writer *writer, const int16_
     }
 }
 
-/* Append the taps of a window's row that are adjacent in the input; x may be negative. */
+/* Append the taps of a window's row if they are adjacent in the input; x may be negative. */
 static void append_run(struct ethosgen_dsp_writer *writer, const int16_t *row, int32_t x,
                        const Window *window)
 {

@@ -8,7 +8,7 @@
 #include "ethosgen_dsp.h"
 #include "ethosgen_dsp_math.h"
 
-/* Bits of an argument within a line, of the lines, and of a unit of the output. */
+/* Bits of a line's number, of an argument within a line, and below a unit of the output. */
 enum { LINE_BITS = 8, LOGISTIC_BITS = 9, TANH_BITS = 8, LOGISTIC_DOWN = 10, TANH_DOWN = 8 };
 enum { MIDDLE = 1 << LINE_BITS };
 

@@ -92,7 +92,7 @@ static inline void spread_few(struct cursor *at, int32_t pairs, int32_t step, in
 }
 
 #if ETHOSGEN_DSP
-/* In assembly, since the compiler keeps the addresses in memory: 8 values in 17 instructions. */
+/* In assembly, because the compiler keeps the addresses in memory: 8 values in 17 instructions. */
 static inline void spread_all(struct cursor *at, int32_t pairs, int32_t step)
 {
     uint32_t a, b, even, pair, made;
@@ -154,7 +154,7 @@ static inline void spread(int16_t *first, const int8_t *from, int32_t count, con
     }
 }
 
-/* Copy a row of the input's pixels to 4 planes. Not inline, which would cost it registers. */
+/* Copy a row of the input's pixels to 4 planes. Not inline: that would cost registers. */
 static __attribute__((noinline)) void spread_row(int16_t *to, const int8_t *from, int32_t count,
                                                  const Layer *layer)
 {
@@ -165,7 +165,7 @@ static __attribute__((noinline)) void spread_row(int16_t *to, const int8_t *from
     }
 }
 
-/* What all channels have in common. */
+/* What all channels share. */
 static inline void start_run(struct ethosgen_dsp_run *run, const Layer *layer)
 {
     run->next = layer->stride_y * layer->plane_row * 2;
@@ -213,7 +213,7 @@ static __attribute__((noinline)) void fill(int16_t *to, const int8_t *input, int
     }
 }
 
-/* Compute the outputs of 4 channels of the input, from the first that no block before has. */
+/* Compute the outputs of 4 channels of the input, from the first that is in no earlier block. */
 static void run_block(int8_t *output, const int8_t *input, void *room, int32_t channel,
                       int32_t row, int32_t rows, const int8_t *weights, const int32_t *scales,
                       const Layer *layer)
@@ -259,7 +259,7 @@ void ethosgen_dsp_depthwise_s8(int8_t *output, const int8_t *input, void *room,
     for (int32_t row = 0; row < layer->rows; row += layer->strip) {
         int32_t rest = layer->rows - row, rows = rest < layer->strip ? rest : layer->strip;
 
-        /* Padding stays where it is for all channels. */
+        /* All channels have the same padding. */
         clear(planes_of(room, layer), PLANES * layer->plane, layer->zero_point);
         for (int32_t channel = 0; channel < layer->channels; channel += PLANES) {
             run_block(output, input, room, channel, row, rows, weights, scales, layer);

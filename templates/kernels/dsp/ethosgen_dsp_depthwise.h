@@ -11,7 +11,7 @@
 #include "ethosgen_dsp.h"
 #include "ethosgen_dsp_math.h"
 
-/* Taps to whose multiple a row of weights is padded. */
+/* A row of weights is padded to a multiple of this many taps. */
 enum { ETHOSGEN_DSP_TAPS = 4 };
 
 /* Pairs of outputs of some rows, in the order in which the assembly loads its fields. */

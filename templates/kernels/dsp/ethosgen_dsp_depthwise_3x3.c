@@ -10,8 +10,8 @@
 #if ETHOSGEN_DSP
 #if ETHOSGEN_DUAL_ISSUE
 /*
- * Two outputs of a row. Loads run beside products, one behind the last that reads their register, and
- * two before the first that needs it; so those of the next row, or of other words, are here.
+ * Two outputs of a row. Loads run in parallel with products: one after the last use of their register,
+ * two before the next use. So loads of the next row, or of other words, are here.
  */
 #define ROW_1(row, first, second, next, after) \
     "smlad r2, r12, " first ", r2\n\t"         \

@@ -82,7 +82,7 @@ static void windows(int8_t *output, const int16_t *from, const uint32_t *weights
     output[3 * step] = (int8_t)ethosgen_dsp_requantize(d, scale);
 }
 
-/* The same for one output, whose taps may be apart. */
+/* The same for one output, whose taps may have gaps. */
 static inline void scattered(int8_t *output, const int16_t *from, const uint32_t *weights,
                              const struct ethosgen_core_scale *scale, const AnyLayer *layer)
 {
@@ -125,7 +125,7 @@ static void run_row(int8_t *output, const int16_t *from, const uint32_t *weights
         from += 4 * layer->stride_x;
     }
     if (left > 1 && layer->pixels >= 4) {
-        /* Some outputs are computed again: 4 cost little more than 2. */
+        /* Some outputs are computed twice: 4 cost little more than 2. */
         windows(output - (4 - left) * layer->output_step, from - (4 - left) * layer->stride_x,
                 weights, scale, layer);
         return;

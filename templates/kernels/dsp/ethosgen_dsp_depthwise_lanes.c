@@ -3,8 +3,8 @@
 /*
  * Depthwise convolutions, 4 channels of one output at a time. See ethosgen_dsp.h.
  *
- * Nothing is copied but the places of the pixels under a window, so this suits few outputs. SMLAD
- * multiplies two taps of a channel.
+ * It copies only the places of the pixels under a window, so it suits few outputs. SMLAD multiplies
+ * two taps of a channel.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -152,7 +152,7 @@ run_copies(struct run *run __attribute__((unused)))
                    OUTPUTS);
 }
 #else
-/* A place is that of a pixel in the input, plus 1; OUTSIDE is that of the padding. */
+/* A place is a pixel's index in the input plus 1; OUTSIDE is the place of the padding. */
 #define OUTSIDE UINT32_MAX
 
 static inline uint32_t place_of(const int8_t *pixel, const struct run *run)
@@ -171,7 +171,7 @@ static inline int32_t value_at(uint32_t place, int32_t channel, const struct run
     return place == OUTSIDE ? run->zero_point : run->input[(int32_t)(place - 1u) + channel];
 }
 
-/* Compute blocks whose lanes are `step` channels of the input apart. */
+/* Compute blocks whose lanes are `step` input channels apart. */
 static void run_all(struct run *run, int32_t step)
 {
     for (; run->count > 0; run->count--) {

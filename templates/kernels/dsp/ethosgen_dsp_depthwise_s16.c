@@ -57,7 +57,7 @@ static inline int16_t output_of(int32_t sum, const LayerScale *scale)
     return (int16_t)ethosgen_dsp_saturate_16(scaled(sum, scale) >> scale->shift);
 }
 
-/* Compute 4 channels, each of which has one input. */
+/* Compute 4 channels with one input each. */
 static void compute_four(int16_t *output, const int16_t *input, const int8_t *weights,
                          struct window window, const LayerScale *scales, const LayerS16 *layer)
 {
@@ -119,7 +119,7 @@ void ethosgen_dsp_depthwise_s16(int16_t *output, const int16_t *input, const int
 
     if (layer->copies == 1 && channels >= LANES) {
         for (int32_t channel = 0; channel < channels; channel += LANES) {
-            /* The last four are there as a whole. */
+            /* The last four are complete. */
             int32_t start = channel + LANES > channels ? channels - LANES : channel;
 
             compute_four(output + start, input + start, weights + start, window, scale + start,

@@ -3,7 +3,8 @@
 /*
  * Rows times the weights of 1 to 3 channels. See ethosgen_dsp.h.
  *
- * So few channels do not repay widened rows: values and weights are extended as they are multiplied.
+ * For so few channels it does not pay to widen rows: values and weights are extended when they are
+ * multiplied.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -32,7 +33,7 @@ static inline int32_t add_word(uint32_t even, uint32_t odd, const int8_t *weight
     return add_products(odd, ethosgen_dsp_odd(word), sum);
 }
 
-/* The sums of 3 channels; those that do not exist are not computed. */
+/* The sums of 3 channels; missing ones are not computed. */
 struct sums {
     int32_t a;
     int32_t b;
@@ -265,7 +266,7 @@ convolve(int8_t *output, const int8_t *input, int8_t *patch, const int8_t *weigh
     }
 }
 
-/* A function for each number of channels, of which a firmware has those that its layers call. */
+/* A function for each number of channels; a firmware contains those that its layers call. */
 #define FEW(channels)                                                                            \
     void ethosgen_dsp_few_##channels##_s8(int8_t *output, const int8_t *rows, int32_t count,     \
                                           const int8_t *weights, const int32_t *scales,          \

@@ -22,7 +22,7 @@ static inline void rescale(int32_t *sums, int32_t count, const struct ethosgen_d
     }
 }
 
-/* Replace the sums of a gate with the input by the gate. */
+/* Replace a gate's sums with the input by the gate's values. */
 static inline void bend(int32_t *forward, const int32_t *back, int32_t count, const int16_t *lines,
                         const struct curve *curve)
 {

@@ -10,7 +10,7 @@
 
 enum { SCALE_WORDS = sizeof(struct ethosgen_dsp_scale_s16) / sizeof(int32_t) };
 
-/* Add what the hidden state gives to what the input gives, and bend the sums. */
+/* Add the hidden state's sums to the input's, and apply the curves. */
 static void bend(int16_t *forward, const int16_t *back, int32_t units, const int16_t *lines)
 {
     for (int32_t gate = 0; gate < GATES; gate++) {

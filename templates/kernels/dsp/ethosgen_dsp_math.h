@@ -19,7 +19,7 @@
 
 /*
  * Functions that are all assembly. They rely on the call ABI, which GCC may change for functions
- * whose callers it sees, unless they are `noipa`; Clang never does.
+ * whose callers it sees unless they are `noipa`; Clang never does.
  */
 #if defined(__GNUC__) && !defined(__clang__)
 #define ETHOSGEN_DSP_NAKED __attribute__((naked, noipa, no_profile_instrument_function))
@@ -82,8 +82,8 @@ static inline uint32_t ethosgen_dsp_odd(uint32_t word)
 #endif
 
 /*
- * A Cortex-M7 runs two instructions at a time. Compilers tell one by its unit for doubles alone, Zephyr
- * by its configuration; a build for another may define the macro.
+ * A Cortex-M7 runs two instructions at a time. A compiler recognizes it only by its unit for doubles,
+ * Zephyr by its configuration; other builds may define the macro.
  */
 #ifndef ETHOSGEN_DUAL_ISSUE
 #if defined(CONFIG_CPU_CORTEX_M7)
@@ -152,7 +152,7 @@ static inline int32_t ethosgen_dsp_rescale(int32_t value, const struct ethosgen_
 }
 
 #if ETHOSGEN_DSP
-/* Of each byte the greater one. */
+/* The greater of each pair of bytes. */
 static inline uint32_t ethosgen_dsp_greatest(uint32_t a, uint32_t b)
 {
     uint32_t made;
@@ -185,12 +185,12 @@ static inline uint32_t ethosgen_dsp_greatest(uint32_t a, uint32_t b)
 
 static inline uint32_t ethosgen_dsp_least(uint32_t a, uint32_t b)
 {
-    /* The complement turns the order of two numbers round. */
+    /* The complement reverses the order of two numbers. */
     return ~ethosgen_dsp_greatest(~a, ~b);
 }
 #endif
 
-/* Move values into bounds, unless these are those of 8 bits. */
+/* Limit values to bounds, unless these are the limits of 8 bits. */
 static inline void ethosgen_dsp_bound(int8_t *values, int32_t count, int32_t low, int32_t high)
 {
     uint32_t lows = (uint8_t)low * 0x01010101u, highs = (uint8_t)high * 0x01010101u;
@@ -213,7 +213,7 @@ static inline void ethosgen_dsp_bound(int8_t *values, int32_t count, int32_t low
 }
 
 #if ETHOSGEN_DSP
-/* Of each value of 16 bits the greater one. */
+/* The greater of each pair of 16-bit values. */
 static inline uint32_t ethosgen_dsp_greatest_16(uint32_t a, uint32_t b)
 {
     uint32_t made;
@@ -242,12 +242,12 @@ static inline uint32_t ethosgen_dsp_greatest_16(uint32_t a, uint32_t b)
 
 static inline uint32_t ethosgen_dsp_least_16(uint32_t a, uint32_t b)
 {
-    /* The complement turns the order of two numbers round. */
+    /* The complement reverses the order of two numbers. */
     return ~ethosgen_dsp_greatest_16(~a, ~b);
 }
 #endif
 
-/* Move values of 16 bits into bounds, unless these are all values'. */
+/* Limit 16-bit values to bounds, unless these are the limits of 16 bits. */
 static inline void ethosgen_dsp_bound_s16(int16_t *values, int32_t count, int32_t low, int32_t high)
 {
     if (low == INT16_MIN && high == INT16_MAX) {

@@ -3,24 +3,24 @@
 /*
  * Rows times weights: fully connected layers and convolutions. See ethosgen_dsp.h.
  *
- * A word of weights has those of two channels at two places: a and b at each, as a + 128 + 256 * b.
- * So SMLAD with the word accumulates both channels at once, and SMLAD with the lower bytes alone the
- * first; their difference is 256 times the second's sum, which must fit in 24 bits. Deep rows are
- * split into parts whose sums do, whatever the inputs: the generator chooses the parts.
+ * A word of weights holds two channels' weights at two places: a and b at each, as a + 128 + 256 * b. So
+ * SMLAD with the word accumulates both channels at once, and SMLAD with the lower bytes only the first;
+ * their difference is 256 times the second's sum, which must fit in 24 bits. Deep rows are split into
+ * parts whose sums fit for any input: the generator chooses the parts.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
 #include "ethosgen_dsp_tile.h"
 
-/* ISO C demands strings of 4095 characters only; what compiles this assembly takes more. */
+/* ISO C guarantees strings of 4095 characters; the compilers of this assembly accept more. */
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 
 enum { ROWS = ETHOSGEN_DSP_ROWS, STEP = ETHOSGEN_DSP_STEP };
 
 #if ETHOSGEN_DSP && ETHOSGEN_DUAL_ISSUE
 /*
- * The sums of 4 rows for 2 places: 16 products in 8 cycles and some, since each load runs beside a
- * product if it changes no address. What comes first in a place is loaded in the one before.
+ * The sums of 4 rows for 2 places: 16 products in little more than 8 cycles, since a load that changes
+ * no address runs in parallel with a product. What a place needs first is loaded in the place before.
  */
 #define PLACES(third, fourth, load_next)       \
     "smlad r5, r12, r0, r5\n\t"                \
@@ -81,7 +81,7 @@ enum { ROWS = ETHOSGEN_DSP_ROWS, STEP = ETHOSGEN_DSP_STEP };
 #endif
 
 #if ETHOSGEN_DSP
-/* The outputs of a channel from 4 sums that are doubled; r3 has its scales. */
+/* A channel's outputs from 4 doubled sums; r3 has its scales. */
 #define OUTPUTS(a, b, c, d, mantissa, shift)   \
     "ldrd r1, r2, [r3, #" mantissa "]\n\t"     \
     "ldr r12, [r3, #" shift "]\n\t"            \
@@ -94,18 +94,18 @@ enum { ROWS = ETHOSGEN_DSP_ROWS, STEP = ETHOSGEN_DSP_STEP };
 #define ADD_POINT(sum) "add " sum ", " sum ", r2\n\t"
 #define SHIFT(sum) "asr " sum ", " sum ", r12\n\t"
 #define SATURATE(sum) "ssat " sum ", #8, " sum "\n\t"
-/* Twice a row's sum of the second channel, from that of both and that of the first. */
+/* Twice a row's sum of the second channel, from the sums of both and of the first. */
 #define SECOND(both, first)                    \
     "sub " both ", " both ", " first "\n\t"    \
     "add " both ", r12, " both ", asr #7\n\t"
-/* The same of a part, added to those before. */
+/* The same for a part, added to the earlier parts. */
 #define PART(both, first, before)              \
     "sub " both ", " both ", " first "\n\t"    \
     "add " both ", " before ", " both ", asr #7\n\t"
 #define FIRST(sum, excess) "rsb " sum ", " excess ", " sum ", lsl #1\n\t"
 
 /*
- * In assembly, since the sums and what is multiplied need all registers.
+ * In assembly, since the sums and the factors need all registers.
  *
  * r1: rows. r2: weights. r12, lr: words of two rows. r0: weights of both channels. r3: those of the
  * first. r4, r6, r8, r10: the rows' sums of the first channel. r5, r7, r9, r11: those of both. On
@@ -228,8 +228,8 @@ multiply_rows(struct ethosgen_dsp_tile *tile __attribute__((unused)))
     "smlad lr, " row ", " weights ", lr\n\t"
 #if ETHOSGEN_DUAL_ISSUE
 /*
- * A word's products with the weights of both channels come first, and with those of the first channel a
- * word later, while the third word from it is loaded. Nothing waits for what is just before it.
+ * First come a word's products with the weights of both channels; a word later those with the first
+ * channel's weights, while the third word after it is loaded. No instruction waits for the one before.
  */
 #define LOAD(data, address, place) "ldr " data ", [" address ", #" place "]\n\t"
 #define BOTH(x, w) "smlad lr, " x ", " w ", lr\n\tuxtb16 " w ", " w "\n\t"
@@ -358,7 +358,7 @@ static inline int32_t add_pair(uint32_t pair, int32_t sum)
     return sum + half(pair, 0) + half(pair, 1);
 }
 
-/* Multiply `count` rows, whose words are interleaved; this sums the second channel by itself. */
+/* Multiply `count` rows, whose words are interleaved; this sums the second channel separately. */
 static void multiply(struct ethosgen_dsp_tile *tile, int32_t count)
 {
     int32_t words = (int32_t)(tile->end - tile->rows) / count;

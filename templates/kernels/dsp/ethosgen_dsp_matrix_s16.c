@@ -3,9 +3,9 @@
 /*
  * int16 rows times int8 weights: fully connected layers and convolutions. See ethosgen_dsp_s16.h.
  *
- * A word has the weights of two channels at two places: SXTB16 makes the pair of each channel, which
- * SMLAD multiplies by a pair of a row. Sums of 32 bits are exact; deep rows are split into parts whose
- * sums fit, whatever the inputs: the generator chooses the parts.
+ * A word holds the weights of two channels at two places: SXTB16 extracts each channel's pair, and SMLAD
+ * multiplies it by a row's pair. Sums of 32 bits are exact; deep rows are split into parts whose sums
+ * fit for any input: the generator chooses the parts.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -31,7 +31,7 @@ struct tile {
 /* An output of a channel whose products are scaled. */
 static int16_t narrow(int64_t total, int32_t shift)
 {
-    /* As in TensorFlow Lite Micro, the upper bits of what has more than 32 are dropped. */
+    /* As in TensorFlow Lite Micro, the bits above 32 are dropped. */
     int32_t value = (int32_t)(uint32_t)(uint64_t)(total >> (32 + shift));
 
     value = value < INT16_MIN ? INT16_MIN : value;
@@ -63,7 +63,7 @@ static int16_t narrow(int64_t total, int32_t shift)
     "ssat " sum ", #16, " sum "\n\t"
 
 /*
- * In assembly, since the sums and what is multiplied need all registers.
+ * In assembly, since the sums and the factors need all registers.
  *
  * r1: rows. r2: weights. r12, lr: words of two rows. r3, r0: weights of the first and the second
  * channel. r4, r6, r8, r10: the rows' sums of the first channel. r5, r7, r9, r11: those of the
@@ -403,7 +403,7 @@ void ethosgen_dsp_finish_s16(int16_t *output, const int32_t *rows, int32_t count
 {
     enum { BYTES = sizeof *output };
     int32_t channels = matrix->channels, words = ethosgen_dsp_words(matrix->depth);
-    /* The assembly for a row knows negative shifts. */
+    /* The assembly for a row handles negative shifts. */
     int32_t part = count == 1 && matrix->part == words ? 0 : matrix->part;
     int32_t stride = BYTES * matrix->stride;
     struct tile tile;
@@ -439,7 +439,7 @@ void ethosgen_dsp_matrix_s16(int16_t *output, const int16_t *rows, int32_t count
     int32_t depth = matrix->depth;
 
     while (count > 0) {
-        /* To interleave rows costs more than it saves for a single channel. */
+        /* For a single channel, interleaving rows costs more than it saves. */
         int32_t some = matrix->channels == 1 ? 1 : ethosgen_dsp_some(count);
         bool is_ready = some == 1 && depth % ETHOSGEN_DSP_PAIR == 0
             && (uintptr_t)rows % sizeof(int32_t) == 0u;

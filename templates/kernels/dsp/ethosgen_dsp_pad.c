@@ -9,7 +9,7 @@
 
 enum { BLOCK = 32, WORD = 4 };
 
-/* Words of any address, one by one, and the bytes behind them. */
+/* Words at any address, one by one, and the bytes after them. */
 static inline void copy_words(int8_t *to, const int8_t *from, int32_t bytes)
 {
     for (; bytes >= WORD; bytes -= WORD) {
@@ -36,7 +36,7 @@ static inline void fill_words(int8_t *to, uint32_t value, int32_t bytes)
 }
 
 #if (ETHOSGEN_DSP || defined(__thumb2__)) && !defined(ETHOSGEN_PLAIN_C)
-/* Copy or fill in blocks of 8 words, which must have the addresses of words. */
+/* Copy or fill in blocks of 8 words, at addresses aligned to words. */
 static void copy(int8_t *to, const int8_t *from, int32_t bytes)
 {
     if (bytes >= BLOCK && ((uintptr_t)to | (uintptr_t)from) % WORD == 0) {
@@ -79,7 +79,7 @@ static void fill(int8_t *to, uint32_t value, int32_t bytes)
     fill_words(to, value, bytes);
 }
 #elif defined(__thumb__) && !defined(ETHOSGEN_PLAIN_C)
-/* Armv6-M loads and stores low registers only, and no words of other addresses. */
+/* Armv6-M loads and stores only low registers, and only aligned words. */
 static void copy(int8_t *to, const int8_t *from, int32_t bytes)
 {
     if (((uintptr_t)to | (uintptr_t)from) % WORD == 0) {

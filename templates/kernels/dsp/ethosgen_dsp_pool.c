@@ -22,7 +22,7 @@ static inline uint32_t add_halves(uint32_t a, uint32_t b)
 }
 #endif
 
-/* The first channel of a block, all of whose channels exist. */
+/* The first channel of a block that has all its channels. */
 static inline int32_t start_of(int32_t channel, const struct ethosgen_core_pool *pool)
 {
     return channel + LANES > pool->channels ? pool->channels - LANES : channel;

@@ -146,7 +146,7 @@ static void maximum_pair(int16_t *output, const int16_t *input, int32_t rows, in
 typedef void Block(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
                    const PoolS16 *pool);
 
-/* Compute all channels; an odd last one is in a pair with that before. */
+/* Compute all channels; an odd last one shares a pair with the one before. */
 static inline void all_channels(int16_t *output, const int16_t *input, int32_t rows,
                                 int32_t columns, const PoolS16 *pool, Block *many, Block *pair)
 {

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of two matrices, neither of which is packed before. See ethosgen_dsp.h.
+ * Products of two matrices that are both computed at run time. See ethosgen_dsp.h.
  *
- * Some columns of the second matrix are packed as the weights of a dense layer are, and multiplied by
- * all rows of the first. Rows are widened without their zero point. That of the second matrix is a
- * place more: there a row has minus its sum, and each column the zero point. Deep rows are split into
- * parts with a place more each, so that the sums of a part fit in 24 bits.
+ * Some columns of the second matrix are packed like the weights of a dense layer, and multiplied by all
+ * rows of the first. Rows are widened without their zero point. The second matrix's zero point takes an
+ * extra place: there a row has minus its sum, and each column the zero point. Deep rows are split into
+ * parts with an extra place each, so that the sums of a part fit in 24 bits.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -60,7 +60,7 @@ static void put(int32_t *row, int32_t place, int32_t value, int32_t step)
     (void)memcpy((unsigned char *)word + place % STEP / 2 * 2, &half, sizeof half);
 }
 
-/* Widen a part of a row, and the place for its sum; return the sum of all places. */
+/* Widen a part of a row, and the place of its sum; return the sum of all places. */
 static inline int32_t widen_part(int32_t *to, const int8_t *from, int32_t depth, int32_t step,
                                  const Product *product)
 {
@@ -119,7 +119,7 @@ static inline int8_t *interleave(int8_t *to, uint32_t a, uint32_t b)
     return store(to, ((a >> 8 & even) | (b & ~even)) ^ RAISED);
 }
 
-/* Pack a part of two columns, of which the second may not be there. */
+/* Pack a part of two columns, of which the second may be missing. */
 static int8_t *pack_two(int8_t *to, const int8_t *from, int32_t depth, int32_t columns,
                         const Product *product)
 {

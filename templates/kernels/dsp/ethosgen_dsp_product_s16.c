@@ -32,7 +32,7 @@ struct square {
     "smlald r10, r11, r0, lr\n\t"
 
 /*
- * In assembly, since the sums and what is multiplied need all registers. There is a word at least.
+ * In assembly, since the sums and the factors need all registers. There is at least one word.
  *
  * r1, r2: rows. r3: columns. r0: a word of a row. r12, lr: a word of each column. r4, r5, r6, r7:
  * the first row's sums, of 64 bits. r8, r9, r10, r11: the second's. On the stack: the columns' end.

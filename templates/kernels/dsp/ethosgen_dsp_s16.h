@@ -4,8 +4,7 @@
  * The inner loops of int16 operators for processors with DSP instructions (Cortex-M4, M7, M33).
  *
  * Each has two versions with equal results: DSP instructions if the processor has them, otherwise
- * plain C. Weights and scales are in the order in which they are read; see ethosgen's
- * aot/libraries/dsp/order_s16.py.
+ * plain C. Weights and scales are in reading order; see ethosgen's aot/libraries/dsp/order_s16.py.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -14,7 +13,7 @@
 
 #include "ethosgen_core.h"
 
-/* How a channel's sum becomes an output: (sum * mantissa + addend) / 2^(32 + shift), rounded down. */
+/* A channel's sum to an output: (sum * mantissa + addend) / 2^(32 + shift), rounded down. */
 struct ethosgen_dsp_scale_s16 {
     uint32_t low; /* of the addend: the bias, scaled, and a half */
     int32_t high;
@@ -27,14 +26,15 @@ struct ethosgen_dsp_scale_s16 {
 /*
  * output[r][c] = scaled(sum over k of rows[r][k] * weights[c][k]), for `count` rows.
  *
- * weights: for each pair of channels, for every 2 of depth, 4 bytes, padded with zeros: the weights
- * of both at the first place, and at the second. room: 8 bytes for each of depth, rounded up to 2.
+ * weights: for each pair of channels, for every 2 places of depth, 4 bytes, padded with zeros: the
+ * weights of both at the first place, and at the second. room: 8 bytes for each place of depth, rounded
+ * up to 2.
  */
 void ethosgen_dsp_matrix_s16(int16_t *output, const int16_t *rows, int32_t count, void *room,
                              const int8_t *weights, const int32_t *scales,
                              const struct ethosgen_dsp_matrix_s16 *matrix);
 
-/* The same for rows that are the pixels under a window, which moves over the input. */
+/* The same for a window that moves over the input: a row is the pixels under it. */
 void ethosgen_dsp_convolution_s16(int16_t *output, const int16_t *input, void *room,
                                   const int8_t *weights, const int32_t *scales,
                                   const struct ethosgen_dsp_matrix_s16 *matrix,
@@ -67,7 +67,7 @@ void ethosgen_dsp_max_pool_s16(int16_t *output, const int16_t *input, int32_t ro
  *
  * weights, scales: those of a matrix for the input, then one for the hidden state, both with the units
  * of the gates input, forget, cell and output as channels. lines: those of ethosgen_dsp_lstm_s8. room:
- * 16 bytes for each unit, and 4 for each pair of features or units, of which there are more.
+ * 16 bytes for each unit, and 4 for each pair of features or of units, whichever are more.
  */
 void ethosgen_dsp_lstm_s16(int16_t *output, const int16_t *input, int16_t *hidden, int16_t *cell,
                            void *room, const int8_t *weights, const int32_t *scales,
@@ -81,7 +81,7 @@ void ethosgen_dsp_product_s16(int16_t *output, const int16_t *first, const int16
 
 /* @struct ethosgen_dsp_curve_s16 */
 
-/* Compute a curve by 512 lines; each has a height at 0 and a slope, and 0 is the start of line 256. */
+/* Compute a curve from 512 lines; each has a height at 0 and a slope, and 0 is the start of line 256. */
 void ethosgen_dsp_curve_s16(int16_t *output, const int16_t *input, int32_t count,
                             const int32_t *heights, const int16_t *slopes,
                             const struct ethosgen_dsp_curve_s16 *shape);

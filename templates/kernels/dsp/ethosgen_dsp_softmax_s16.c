@@ -11,7 +11,10 @@
 /* A line of a table covers 128 arguments; argument 0 is the start of line 256. */
 enum { LINE_BITS = 7, LINE = 1 << LINE_BITS, MIDDLE = 256 };
 
-/* Bits of an int32 without its sign; those of the sum that the table of reciprocals takes. */
+/*
+ * Bits of an int32 without its sign; bits of a normalized sum below an index of the table of
+ * reciprocals.
+ */
 enum { VALUE_BITS = 31, DROPPED_BITS = 14, ONE = 1 << 15 };
 
 #if ETHOSGEN_DSP
@@ -56,7 +59,7 @@ static inline int32_t without_sign(int32_t value)
 }
 #endif
 
-/* Interpolate between two values of a table, which are one word. */
+/* Interpolate between two values of a table, which share a word. */
 static inline int32_t interpolated(const int16_t *middle, int32_t at)
 {
     uint32_t offset = (uint32_t)at & (LINE - 1);
@@ -77,7 +80,7 @@ static int32_t greatest_of(const int16_t *values, int32_t count)
     return greatest;
 }
 
-/* Write the exponentials of the distances from the greatest; return their sum. */
+/* Write the exponentials of the distances from the largest; return their sum. */
 static int32_t exponentials(int16_t *to, const int16_t *values, int32_t count,
                             const int16_t *table, const struct ethosgen_dsp_multiplier *by)
 {

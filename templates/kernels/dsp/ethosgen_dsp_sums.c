@@ -90,7 +90,7 @@ static int32_t half(uint32_t word, int32_t place)
     return (int16_t)(word >> (place * 16));
 }
 
-/* This sums the second channel by itself. */
+/* This sums the second channel separately. */
 static void multiply(struct job *job)
 {
     for (; job->pairs > 0; job->pairs--) {

@@ -10,10 +10,10 @@
 
 #include "ethosgen_dsp_math.h"
 
-/* Places of a row of which a channel's sum fits in 24 bits, whatever the weights. */
+/* A channel's sum over this many places of a row fits in 24 bits for any weights. */
 enum { ETHOSGEN_DSP_MOST_PLACES = 508 };
 
-/* A row of 16 bits, as ethosgen_dsp_widen writes a single one. */
+/* A row of 16 bits, as ethosgen_dsp_widen writes it. */
 struct ethosgen_dsp_row {
     const int32_t *values;
     int32_t depth;
@@ -27,8 +27,8 @@ int32_t ethosgen_dsp_row_words(int32_t depth);
 struct ethosgen_dsp_row ethosgen_dsp_row_of(void *to, const int8_t *values, int32_t depth);
 
 /*
- * Compute the sums of 2 * `pairs` channels, which start with biases. Return the next weights: these
- * are those of a matrix for every 508 places of the row.
+ * Compute the sums of 2 * `pairs` channels, which start with biases. Return the next weights. The
+ * weights are those of a matrix for every 508 places of the row.
  */
 const int8_t *ethosgen_dsp_sums(int32_t *sums, const int32_t *biases, int32_t pairs,
                                 const struct ethosgen_dsp_row *row, const int8_t *weights);

@@ -11,7 +11,7 @@
 enum { BLOCK = 8 };
 
 #if ETHOSGEN_DSP
-/* Move two values of the state on by a step; return their products with the weights of time. */
+/* Move two values of the state on by a step; return their products with the time weights. */
 static inline uint32_t move_two(int16_t *state, const int16_t *time, uint32_t sum)
 {
     uint32_t values = ethosgen_dsp_word(state + 1), weights = ethosgen_dsp_word(time);
@@ -21,7 +21,7 @@ static inline uint32_t move_two(int16_t *state, const int16_t *time, uint32_t su
 }
 
 /*
- * Move the state of a filter on by a step, and return its product with the weights of time. Sums wrap,
+ * Move the state of a filter on by a step, and return its product with the time weights. Sums wrap,
  * as TensorFlow Lite Micro's do in practice.
  */
 static inline uint32_t recall(int16_t *state, const int16_t *time, int32_t memory, int32_t newest)
@@ -49,7 +49,7 @@ static inline uint32_t recall(int16_t *state, const int16_t *time, int32_t memor
     return sum + (uint32_t)(newest * *time);
 }
 #else
-/* Move a value of the state on by a step; return its product with the weight of time. */
+/* Move a value of the state on by a step; return its product with the time weight. */
 static inline uint32_t move(int16_t *state, const int16_t *time)
 {
     int32_t value = state[1];
@@ -79,7 +79,7 @@ static inline uint32_t recall(int16_t *state, const int16_t *time, int32_t memor
 }
 #endif
 
-/* Convert the total of a unit, which may be any number of 32 bits. */
+/* Convert a unit's total, any 32-bit number. */
 static inline int8_t convert(uint32_t total, const struct ethosgen_dsp_svdf *svdf)
 {
     const struct ethosgen_dsp_multiplier *by = &svdf->out;

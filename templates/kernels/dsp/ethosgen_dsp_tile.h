@@ -19,7 +19,7 @@ struct ethosgen_dsp_tile {
     const int32_t *part_end; /* the end of the first part of the depth */
     const int8_t *weights;
     const struct ethosgen_core_scale *scales;
-    int32_t part; /* bytes of rows of each other part, 0 if there is none */
+    int32_t part; /* bytes of rows in each other part, 0 if there is none */
     int8_t *output;
     int32_t stride;
     int32_t pairs;
@@ -35,7 +35,7 @@ static inline int32_t ethosgen_dsp_steps(int32_t depth)
     return (depth + ETHOSGEN_DSP_STEP - 1) / ETHOSGEN_DSP_STEP;
 }
 
-/* How many of `left` rows are computed next: 4, or one, which costs less than 4 for up to 3. */
+/* How many of `left` rows to compute next: 4, or one, which is cheaper for up to 3 rows. */
 static inline int32_t ethosgen_dsp_rows(int32_t left)
 {
     return left < ETHOSGEN_DSP_ROWS ? 1 : ETHOSGEN_DSP_ROWS;
@@ -46,7 +46,7 @@ int32_t ethosgen_dsp_widen(int32_t *to, const int8_t *row, int32_t depth, int32_
 
 /*
  * Compute all channels of `count` rows (4 or 1); 4 are interleaved.
- * `second` is 0 before and after. Rows whose outputs are a stride apart are written at once.
+ * `second` is 0 before and after. Rows whose outputs are a stride apart are written together.
  */
 void ethosgen_dsp_finish(const int32_t *rows, struct ethosgen_dsp_tile *tile, int32_t count,
                          const int8_t *weights, const int32_t *scales,

@@ -3,7 +3,7 @@
 /*
  * Products of few rows and contiguous columns. See ethosgen_dsp.h.
  *
- * Nothing is packed: a row is widened without its zero point, and columns are extended as they are
+ * Nothing is packed: a row is widened without its zero point, and columns are extended when they are
  * multiplied, two at a time.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
@@ -56,7 +56,7 @@ static int32_t widen(int16_t *to, const int8_t *from, const VectorProduct *produ
     return sum;
 }
 
-/* Add the products of a row and of two columns. */
+/* Add the products of a row and two columns. */
 static inline void multiply(int32_t sums[2], const int16_t *row, const int8_t *one,
                             const int8_t *other, int32_t depth)
 {

@@ -10,7 +10,7 @@
 
 #include "ethosgen_dsp_math.h"
 
-/* Where a window is: its first row and column, which may be negative. */
+/* A window's place: its first row and column, which may be negative. */
 struct ethosgen_dsp_place {
     int32_t y;
     int32_t x;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From float32 to integers and back, by scale and zero point. See ethosgen_floats.h.
+ * Conversion of float32 to integers and back, with scale and zero point. See ethosgen_floats.h.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -12,7 +12,7 @@
 enum { SCALE, RECIPROCAL, LOW, HIGH };
 
 #if ETHOSGEN_MVE_F
-/* Clang has no name for the predicate, and keeps none over assembly. */
+/* Clang has no name for the predicate, and does not keep it across assembly. */
 #ifdef __clang__
 #define P0
 #else
@@ -23,7 +23,7 @@ enum { SCALE, RECIPROCAL, LOW, HIGH };
  * Helium cannot divide. The product with the rounded reciprocal is off by at most one in its last
  * place; its remainder corrects that, so that the quotient is the rounded one (Markstein's theorem;
  * the scale's mantissa must not be all ones). Inputs are limited first, since infinity has no
- * remainder; NaN stays NaN, which vcvta converts to 0. It rounds halves away from zero, as roundf.
+ * remainder; NaN stays NaN, which vcvta converts to 0. vcvta rounds halves away from zero, like roundf.
  *
  * q0: values, then remainders. q1: quotients, then outputs. lr: elements left.
  */

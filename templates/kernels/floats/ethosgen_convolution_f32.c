@@ -58,7 +58,7 @@ static float *copy_row(float *to, const float *input, int32_t y, const struct co
     return to + width;
 }
 
-/* Fill a strip for `count` outputs from `output` on. */
+/* Fill a strip for `count` outputs from `output`. */
 static void fill(float *strip, const float *input, int32_t output, int32_t count,
                  const struct columns *inside, const struct ethosgen_convolution_f32 *layer)
 {

@@ -73,7 +73,7 @@ static inline struct skips skips_of(const struct taps *taps,
                      [left] "r"(left), [places] "w"(inputs)                                  \
                    : "q1", "q2", "lr", "cc", "memory" P0)
 
-/* Write 4 channels, or fewer if no more are left; `places` has the inputs of channels, or none. */
+/* Write 4 channels, or fewer if no more are left; `places` has the channels' inputs, or is null. */
 static inline void four_channels(float *output, struct taps taps, const float *bias,
                                  const uint32_t *places, float32x4_t low, float32x4_t high,
                                  const struct ethosgen_depthwise_f32 *layer,

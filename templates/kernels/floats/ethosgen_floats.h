@@ -4,8 +4,8 @@
  * Kernels for float32: lanes are output channels, so that each output's products are added in the
  * order of the network's reference kernels, and results equal theirs bit for bit.
  *
- * Each has three forms, chosen when it is compiled: for Helium with floating point, for the
- * floating-point unit of a Cortex-M, and plain C.
+ * Each has three forms, selected at compile time: for Helium with floating point, for the floating-point
+ * unit of a Cortex-M, and plain C.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -20,7 +20,7 @@ extern "C" {
 
 /*
  * Weights of a matrix: the bounds of the outputs, low and high; then for every 4 channels their
- * biases, and for each product of a row 4 weights. Channels that do not exist have zeros.
+ * biases, and for each product of a row 4 weights. Missing channels have zeros.
  */
 enum { ETHOSGEN_BOUNDS_F32 = 2, ETHOSGEN_BLOCK_F32 = 4 };
 
@@ -30,8 +30,8 @@ void ethosgen_matrix_f32(float *output, const float *input, const float *weights
                          const struct ethosgen_matrix_f32 *matrix);
 
 /*
- * Pack a matrix as weights without bounds and biases. An element's place is the number of its row
- * in `depth` times `row_step` and that of its column times `column_step`.
+ * Pack a matrix as weights without bounds and biases. An element's place is its row in `depth` times
+ * `row_step` plus its column times `column_step`.
  */
 void ethosgen_pack_f32(float *packed, const float *matrix, int32_t depth, int32_t columns,
                        int32_t row_step, int32_t column_step);
@@ -47,9 +47,9 @@ void ethosgen_convolution_f32(float *output, const float *input, float *strip, c
 
 /*
  * Compute all channels of an output pixel from `rows` times `columns` taps, those inside the input.
- * `biases` starts with the bounds of the outputs and ends with zeros for channels that do not exist,
- * up to a multiple of 4. If several outputs share a channel of the input, `places` has its number
- * for each output, also up to a multiple of 4.
+ * `biases` starts with the bounds of the outputs and ends with zeros for missing channels, up to a
+ * multiple of 4. If several outputs share a channel of the input, `places` has its number for each
+ * output, also up to a multiple of 4.
  */
 void ethosgen_depthwise_f32(float *output, const float *input, const float *weights, int32_t rows,
                             int32_t columns, const float *biases,
@@ -67,7 +67,7 @@ void ethosgen_max_pool_f32(float *output, const float *input, int32_t rows, int3
 void ethosgen_average_pool_f32(float *output, const float *input, int32_t rows, int32_t columns,
                                const float *bounds, const struct ethosgen_pool_f32 *pool);
 
-/* Compute `count` outputs, bounded by low and high; `_one`: from one second input for all. */
+/* Compute `count` outputs, bounded by low and high; `_one`: with one second input for all. */
 #define ETHOSGEN_BINARY_F32(name)                                                              \
     void ethosgen_##name##_f32(float *output, const float *first, const float *second,         \
                                int32_t count, const float *bounds)
@@ -98,7 +98,7 @@ ETHOSGEN_DEQUANTIZE_F32(s16);
 
 /*
  * Shift the state of each filter by a time step, append its feature, and write its sum over time.
- * `weights` has 4 weights for each time step of every 4 filters, zeros for filters that do not exist.
+ * `weights` has 4 weights for each time step of every 4 filters, zeros for missing filters.
  */
 void ethosgen_svdf_f32(float *output, float *state, const float *features, const float *weights,
                        int32_t filters, int32_t memory);

@@ -14,11 +14,11 @@
 
 #include <stdint.h>
 
-/* Before all code, that of arm_mve.h too: results must not depend on the compiler's options. */
+/* Before all code, including arm_mve.h: results must not depend on the compiler's options. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("fp-contract=off", "no-fast-math", "no-single-precision-constant")
 #pragma GCC optimize("no-tree-vectorize", "no-tree-slp-vectorize")
-/* Builds with frame pointers leave one register too few to some of the assembly. */
+/* With frame pointers, builds leave some of the assembly one register too few. */
 #pragma GCC optimize("omit-frame-pointer")
 #else
 #ifdef __FAST_MATH__
@@ -46,7 +46,7 @@
 #error "compile this file with -O2: its assembly needs the registers"
 #endif
 
-/* Compilers do not tell FPv5, which has VSEL: Armv8-M has it, and a Cortex-M7 with doubles. */
+/* Compilers do not announce FPv5, which has VSEL: Armv8-M has it, and a Cortex-M7 with doubles. */
 #if ETHOSGEN_FPU && (__ARM_ARCH >= 8 || (__ARM_FP & 8))
 #define ETHOSGEN_VSEL 1
 #else
@@ -59,8 +59,8 @@ enum { ETHOSGEN_LANES = 4 };
 
 #if ETHOSGEN_MVE_F
 /*
- * As C++'s min(max(x, low), high): NaN stays NaN, and -0 stays -0 at a bound of 0. To Helium NaN is
- * less than any number, but no number is greater than it.
+ * Like C++'s min(max(x, low), high): NaN stays NaN, and -0 stays -0 at a bound of 0. To Helium NaN
+ * is less than any number, but no number is greater than it.
  */
 static inline float32x4_t ethosgen_limit_x4(float32x4_t x, float32x4_t low, float32x4_t high)
 {
@@ -136,7 +136,7 @@ static inline float ethosgen_greater(float x, float than)
 #endif
 }
 
-/* As C++'s min(max(x, low), high): NaN stays NaN, and -0 stays -0 at a bound of 0. */
+/* Like C++'s min(max(x, low), high): NaN stays NaN, and -0 stays -0 at a bound of 0. */
 static inline float ethosgen_limit(float x, float low, float high)
 {
     x = ethosgen_greater(x, low);

@@ -9,8 +9,10 @@
 
 enum { BLOCK = ETHOSGEN_BLOCK_F32, ROWS = 4 };
 
-/* The functions of each form: multiply_rows() computes 4 channels of 4 rows, multiply_row() of one;
- * steps are in floats, `left` channels are left. */
+/*
+ * The functions of each form: multiply_rows() computes 4 channels of 4 rows, multiply_row() of one;
+ * steps are in floats; `left` channels remain.
+ */
 
 #if ETHOSGEN_MVE_F
 struct bounds {
@@ -41,7 +43,7 @@ static inline struct bounds bounds_of(const float *weights)
     "vadd.f32 %q[" a "], %q[" a "], q6\n\t" \
     "vadd.f32 %q[" b "], %q[" b "], q7\n\t"
 
-/* Compute 4 channels of 4 rows, each `step` floats behind the one before. */
+/* Compute 4 channels of 4 rows, each `step` floats after the one before. */
 static inline void multiply_rows(float *output, int32_t output_step, const float *row,
                                  int32_t step, const float *block, int32_t depth,
                                  struct bounds bounds, int32_t left)
@@ -236,7 +238,7 @@ void ethosgen_matrix_f32(float *output, const float *input, const float *weights
                   matrix);
     }
     if (row < rows && rows > ROWS && rows - row > 1) {
-        /* The last 4 rows, some of them again: cheaper than 2 or 3 alone. */
+        /* The last 4 rows, some of them a second time: cheaper than 2 or 3 alone. */
         row = rows - ROWS;
         four_rows(output + row * matrix->output_step, input + row * matrix->input_step, weights,
                   matrix);

@@ -2,12 +2,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows times weights, for the floating-point unit of a Cortex-M: the sums of 4 rows with 4 channels
- * stay in registers. Part of ethosgen_matrix_f32.c, and included by it alone.
+ * stay in registers. Only ethosgen_matrix_f32.c includes this file.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
 
-/* ISO C demands strings of 4095 characters only; what compiles this assembly takes more. */
+/* ISO C guarantees strings of 4095 characters; the compilers of this assembly accept more. */
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 
 /* Two products of a row with 4 channels, whose weights are in s16 to s23. */
@@ -42,7 +42,7 @@
     "vadd.f32 " c ", " c ", s28\n\t"      \
     "vadd.f32 " d ", " d ", s29\n\t"
 
-/* The same for the first two channels alone. */
+/* The same for only the first two channels. */
 #define TWO_OF_TWO(row, a, b, c, d)       \
     "vldmia %[" row "]!, {s24, s25}\n\t"  \
     "vmul.f32 s26, s16, s24\n\t"          \
@@ -61,7 +61,7 @@
     "vadd.f32 " a ", " a ", s26\n\t"      \
     "vadd.f32 " b ", " b ", s27\n\t"
 
-/* As C++'s min(max(x, low), high), with low in s20 and high in s21: NaN and -0 stay. */
+/* Like C++'s min(max(x, low), high), with low in s20 and high in s21: NaN and -0 stay. */
 #if ETHOSGEN_VSEL
 #define LIMIT(x)                          \
     "vcmp.f32 s20, " x "\n\t"             \

@@ -30,7 +30,7 @@ static inline float32x4_t maxima(struct window window, const struct ethosgen_poo
         for (int32_t x = window.columns; x > 0; x--) {
             float32x4_t value = ethosgen_load(pixel, left);
 
-            /* A NaN is not greater than the most so far, and nothing is greater than a NaN. */
+            /* A NaN is not greater than the maximum so far, and nothing is greater than a NaN. */
             most = vpselq_f32(value, most, vcmpgtq_f32(value, most));
             pixel += pool->tap_floats;
         }
@@ -60,7 +60,7 @@ static inline float32x4_t averages(struct window window, const struct ethosgen_p
     return sum;
 }
 
-/* All channels of an output; the vectors are whole but for the last. */
+/* All channels of an output; all vectors but the last are whole. */
 #define POOL(name, values)                                                                     \
     void name(float *output, const float *input, int32_t rows, int32_t columns,                \
               const float *bounds, const struct ethosgen_pool_f32 *pool)                       \

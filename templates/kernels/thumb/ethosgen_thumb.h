@@ -3,9 +3,9 @@
 /*
  * The inner loops of int8 layers for processors without DSP instructions: Cortex-M0+ and M3.
  *
- * Weights are packed in the order in which they are read; see ethosgen's
- * aot/libraries/thumb/order.py. Zero points of inputs are folded into the biases, so padding must
- * contain the zero point. What is in assembly has a twin in C with equal results.
+ * Weights are packed in reading order; see ethosgen's aot/libraries/thumb/order.py. Zero points of
+ * inputs are folded into the biases, so padding must contain the zero point. Assembly has an equivalent
+ * in C with equal results.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -19,21 +19,21 @@
 /*
  * output[r][c] = requantized(bias[c] + sum over k of rows[r][k] * weights[c][k]), for `count` rows.
  *
- * weights: for each 4 channels (the last may be fewer), for each place of the depth, theirs.
+ * weights: for each 4 channels (the last may be fewer), for each place of the depth, their weights.
  */
 void ethosgen_thumb_matrix_s8(int8_t *output, const int8_t *rows, int32_t count,
                               const int8_t *weights, const int32_t *scales,
                               const struct ethosgen_thumb_matrix *matrix);
 
 /*
- * The same for Armv6-M. 128 is added to the weights, and 128 times a channel's weights is taken off
- * its bias. room: a word for each place of the depth.
+ * The same for Armv6-M. 128 is added to the weights, and 128 times a channel's weights is subtracted
+ * from its bias. room: a word for each place of the depth.
  */
 void ethosgen_thumb_pairs_s8(int8_t *output, const int8_t *rows, int32_t count, void *room,
                              const int8_t *weights, const int32_t *scales,
                              const struct ethosgen_thumb_matrix *matrix);
 
-/* The same for rows that are the pixels under a window. room: the words, and twice the depth. */
+/* The same for a window: a row is the pixels under it. room: the words, and twice the depth. */
 void ethosgen_thumb_convolution_s8(int8_t *output, const int8_t *input, void *room,
                                    const int8_t *weights, const int32_t *scales,
                                    const struct ethosgen_thumb_matrix *matrix,
@@ -53,21 +53,21 @@ void ethosgen_thumb_single_s8(int8_t *output, const int8_t *input, const int8_t 
  * output[y][x][c] = requantized(bias[c] + sum over taps of input * weight).
  *
  * weights: for each channel its taps. room: a plane, and twice stride_x. 128 is added to the values
- * of the input, and 128 times a channel's weights is taken off its bias.
+ * of the input, and 128 times a channel's weights is subtracted from its bias.
  */
 void ethosgen_thumb_depthwise_s8(int8_t *output, const int8_t *input, int8_t *room,
                                  const int8_t *weights, const int32_t *scales,
                                  const struct ethosgen_thumb_depthwise *layer);
 
-/* The same if `copies` is a multiple of 4. weights: for each 4 outputs, for each tap, theirs. */
+/* The same if `copies` is a multiple of 4. weights: for each 4 outputs, for each tap, their weights. */
 void ethosgen_thumb_copies_s8(int8_t *output, const int8_t *input, int8_t *room,
                               const int8_t *weights, const int32_t *scales,
                               const struct ethosgen_thumb_depthwise *layer);
 
 /*
  * The same as the first for 3 x 3 adjacent pixels, one output for each channel, rows and columns
- * not exchanged; for Armv7-M. `width` is that of the input. Values and biases are as in a matrix.
- * room: 4 times 3 pixels.
+ * not exchanged; for Armv7-M. `width` is the input's. Values and biases are as in a matrix. room: 4
+ * times 3 pixels.
  */
 void ethosgen_thumb_depthwise_3x3_s8(int8_t *output, const int8_t *input, int8_t *room,
                                      const int8_t *weights, const int32_t *scales,

@@ -13,7 +13,7 @@
 #if ETHOSGEN_THUMB2
 enum { WORD = 4 };
 #else
-enum { WORD = 1 }; /* Armv6-M reads words from multiples of 4 only */
+enum { WORD = 1 }; /* Armv6-M reads only aligned words */
 #endif
 
 static inline void copy(int8_t *to, const int8_t *from, int32_t bytes)

@@ -102,13 +102,13 @@ static int32_t sum_one(int32_t sum, const uint8_t *from, const int8_t *weights, 
     return sum;
 }
 
-/* A row of outputs; `step` is the columns between windows, if that is known. */
+/* A row of outputs; `step` is the distance of windows in columns, where it is known. */
 INLINE void compute_row(int8_t *output, const uint8_t *from, const int8_t *weights,
                         const Scale *scale, const Layer *layer, int32_t step, int32_t taps)
 {
     int32_t left = layer->pixels, apart = layer->output_step;
 
-    /* From 2 outputs on, 4 sums cost less than one by one; those behind the row mean nothing. */
+    /* From 2 outputs on, 4 sums cost less than single ones; those beyond the row are ignored. */
     for (; left > 1; left -= FOUR) {
         int32_t sums[FOUR] = {scale->bias}, count = left < FOUR ? left : FOUR;
 

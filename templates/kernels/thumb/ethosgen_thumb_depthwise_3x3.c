@@ -4,8 +4,8 @@
  * Depthwise convolutions of 3 x 3 adjacent pixels, all channels of a pixel at a time, for Armv7-M.
  * See ethosgen_thumb.h.
  *
- * Each row of a window has an address: in the input, of a row of padding, or of a copy if padding
- * is beside it. So the loop over channels knows no borders.
+ * Each row of a window has an address: in the input, in a row of padding, or in a copy if the row
+ * touches padding. So the loop over channels needs no code for borders.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -94,7 +94,7 @@ static void compute_pixel(const struct window *window)
 }
 #endif
 
-/* Copy the 3 pixels at a column, some of which are beside the input; `row` is its first pixel. */
+/* Copy the 3 pixels at a column, some of which are outside the input; `row` is its first pixel. */
 static void copy_row(int8_t *to, const int8_t *row, int32_t column, const Layer3x3 *layer)
 {
     int32_t pixel = layer->channels;

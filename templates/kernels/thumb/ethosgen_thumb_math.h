@@ -69,7 +69,7 @@ static inline int32_t ethosgen_thumb_requantize(int32_t sum,
     return ethosgen_thumb_saturate((product + scale->addend) >> scale->shift);
 }
 
-/* Replace a value beyond a bound; `is_low` says on which side. */
+/* Replace a value beyond a bound; `is_low` tells which bound. */
 static inline __attribute__((always_inline)) void
 ethosgen_thumb_bound_one(int8_t *value, int32_t bound, int is_low)
 {
@@ -93,7 +93,7 @@ ethosgen_thumb_bound_side(int8_t *values, int32_t count, int32_t bound, int is_l
     }
 }
 
-/* Move values into bounds, unless these are those of 8 bits. */
+/* Limit values to bounds, unless these are the limits of 8 bits. */
 static inline void ethosgen_thumb_bound(int8_t *values, int32_t count, int32_t low, int32_t high)
 {
     if (low > INT8_MIN) {

@@ -3,8 +3,8 @@
 /*
  * Rows times weights on Armv7-M: fully connected layers and convolutions. See ethosgen_thumb.h.
  *
- * The sums of 2 rows and 4 channels stay in registers: each value is loaded once for 4 or 2
- * products. So do those of a single row and 8 channels.
+ * The sums of 2 rows and 4 channels stay in registers: each value is loaded once for 4 or 2 products.
+ * The sums of a single row and 8 channels do, too.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -22,7 +22,7 @@ struct tile {
     int32_t skipped;              /* steps that the first round leaves out */
 };
 
-/* Twice as many channels of a single row, in the same way; the sums start with biases. */
+/* The same for twice as many channels of a single row; the sums start with biases. */
 struct wide {
     const int8_t *end;
     int32_t skipped;
@@ -50,7 +50,7 @@ struct wide {
 
 /*
  * Sum the products of rows r0 and r1 and weights r2 with the tile r3; return the weights' end.
- * In assembly, since 8 sums and what is multiplied need all registers. `bytes` are a place's code.
+ * In assembly, since 8 sums and their factors need all registers. `bytes` is the code size of a place.
  *
  * r3, r12: a value of each row. lr: a weight. r4 to r7: sums of the first row. r8 to r11: those of
  * the second. r0, r1: rows. r2: weights. On the stack: the first row's end, the tile. Before the

@@ -3,10 +3,10 @@
 /*
  * Rows times weights on Armv6-M: fully connected layers and convolutions. See ethosgen_thumb.h.
  *
- * A word has the values of two rows at a place of the depth, in its halves. Values and weights are
- * raised by 128, so they and their products have no sign: a product of the word and a weight is
- * both rows' products, 16 bits each. The sum of the upper halves is the second row's. The sum of
- * the products less 65536 times that is the first row's.
+ * The halves of a word hold the values of two rows at a place of the depth. Values and weights are
+ * raised by 128, so they and their products have no sign: the product of the word and a weight
+ * contains both rows' products, 16 bits each. The sum of the upper halves is the second row's. The
+ * sum of the products less 65536 times that is the first row's.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -31,7 +31,7 @@ struct tile {
 
 #if defined(__thumb__) && !defined(ETHOSGEN_PLAIN_C)
 #define STEPS 4
-/* A channel of a place of the depth: r3 has the values, r1 is where the weights are. */
+/* A channel of a place of the depth: r3 has the values, r1 the address of the weights. */
 #define CHANNEL_1(weight, sum, add) \
     "ldrb r4, [r1, #" weight "]\n\tmuls r4, r3\n\t" add " " sum ", " sum ", r4\n\t"
 #define CHANNEL_2(weight, sum, upper, add) \
@@ -55,7 +55,7 @@ struct tile {
 
 /*
  * Sum the products of words r0 and weights r1 with the tile r2; return the weights' end.
- * In assembly, since 8 sums need all registers. `bytes` are a place's code.
+ * In assembly, since 8 sums need all registers. `bytes` is the code size of a place.
  *
  * r0: words. r1: weights. r2: rounds left, and the tile behind the loop. r3: a value of each row,
  * as a word. r4: a weight, then its products. r5: their upper half. r6, r8, r10, r12: sums of the

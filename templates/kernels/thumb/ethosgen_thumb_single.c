@@ -3,8 +3,8 @@
 /*
  * Convolutions to a single channel. See ethosgen_thumb.h.
  *
- * A value is multiplied once, which does not repay a copy: windows are read where they lie, and the
- * weights of padding are summed apart.
+ * A value is multiplied only once, so a copy does not pay: windows are read in place, and the weights of
+ * padding are summed separately.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -25,7 +25,7 @@ static inline int32_t add_some(int32_t sum, const int8_t *values, const int8_t *
     return sum + values[3] * weights[3];
 }
 
-/* Add the products of `count` values and weights; apart, to have all registers. */
+/* Add the products of `count` values and weights; a separate function, to have all registers. */
 static __attribute__((noinline)) int32_t add_products(int32_t sum, const int8_t *values,
                                                       const int8_t *weights, int32_t count)
 {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums of a row times weights, which the C of SVDF and LSTM for DSP instructions calls; see
- * ethosgen_dsp_sums.h. The weights are those of this library's matrices.
+ * Sums of a row times weights, called by the SVDF and LSTM kernels for DSP instructions; see
+ * ethosgen_dsp_sums.h. Weights are packed as for this library's matrices.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -25,7 +25,7 @@ const int8_t *ethosgen_dsp_sums(int32_t *sums, const int32_t *biases, int32_t pa
     weights = ethosgen_thumb_sums(sums, biases, 2 * pairs, row->values, row->depth, weights);
     if (row->excess != 0) {
         for (int32_t channel = 0; channel < 2 * pairs; channel++) {
-            /* Sums of raised values may wrap; without the excess they are right again. */
+            /* Sums of raised values may wrap; subtracting the excess corrects them. */
             sums[channel] = (int32_t)((uint32_t)sums[channel] - (uint32_t)row->excess);
         }
     }

@@ -13,9 +13,9 @@
 enum { ETHOSGEN_THUMB_ROWS = 2, ETHOSGEN_THUMB_CHANNELS = 4 };
 
 /*
- * Compute all channels of 1 or 2 rows, which are `depth` bytes each; `outputs` are where those of
- * each row go. There are two versions, for Armv7-M and Armv6-M; the latter needs a word for each of
- * the depth, in `words`.
+ * Compute all channels of 1 or 2 rows, which are `depth` bytes each; `outputs` has the address of each
+ * row's outputs. There are two versions, for Armv7-M and Armv6-M; the latter needs a word for each place
+ * of the depth, in `words`.
  */
 void ethosgen_thumb_multiply(int8_t *const outputs[ETHOSGEN_THUMB_ROWS], const int8_t *rows,
                              int32_t count, int32_t *words, const int8_t *weights,

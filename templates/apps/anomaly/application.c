@@ -4,7 +4,7 @@
 {% set output = networks[0].outputs[0] %}
 /*
  * Detects anomalies in a stream of vectors. The network was trained to reproduce normal vectors, so a
- * large error of its output tells that a vector is not normal.
+ * large error of its output shows that a vector is not normal.
  *
  *     sensor (sensor.h) -> quantize -> {{ names[0] }}_run() -> error -> detector (detector.h) -> report
  *
@@ -27,7 +27,8 @@
 #define ERROR_WIDTH 12u
 #define THOUSAND 1000u
 
-/* The output's scale is not the input's: a difference is counted in this part of the input's step. */
+/* The output's scale differs from the input's: differences are counted in this fraction of the
+ * input's step. */
 #define PART_OF_STEP 256
 #define OUTPUT_PARTS ((int32_t){{ output_parts }}) /* a step of the output, {{ output.scale_text }} / {{ input.scale_text }} of one of the input */
 

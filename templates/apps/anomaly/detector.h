@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decides from the errors of a stream of vectors when an anomaly begins and ends; settings.h has its
- * numbers. It is plain C without a network or a board: test it on any machine.
+ * parameters. It is plain C, independent of network and board: you can test it on any machine.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -24,7 +24,7 @@ enum detector_event {
 struct detector {
     uint64_t threshold;
     uint32_t learned;  /* vectors */
-    uint32_t streak;   /* vectors that speak for a change, one after the other */
+    uint32_t streak;   /* consecutive vectors that suggest a change */
     bool is_anomalous;
 };
 

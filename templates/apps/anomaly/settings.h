@@ -17,12 +17,12 @@
 #define LEARNING_VECTORS 32
 #define THRESHOLD_PERCENT 150
 
-/* A threshold in thousandths, as the lines show it, measured before; 0: learn it at each start. */
+/* A known threshold in thousandths, as the lines show it; 0: learn it at each start. */
 #define FIXED_THRESHOLD 0
 
-/* An anomaly begins with so many vectors above the threshold, one after the other, and ends with so
- * many below this part of the threshold: a single outlier is none, and an error around the threshold
- * does not begin and end many. */
+/* An anomaly begins after this many consecutive vectors above the threshold, and ends after this
+ * many below this fraction of it. So a single outlier is not an anomaly, and an error that hovers
+ * around the threshold causes only one. */
 #define BEGIN_VECTORS 2
 #define END_VECTORS 3
 #define RELEASE_PERCENT 80

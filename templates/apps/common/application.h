@@ -8,7 +8,7 @@
 #ifndef APPLICATION_H
 #define APPLICATION_H
 
-/* Work until the input ends; that of a real device never does. */
+/* Work until the input ends; a real device's never does. */
 void application_run(void);
 
 #endif /* APPLICATION_H */

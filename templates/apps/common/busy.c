@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts how long the application works; see busy.h. The library calls the functions that begin with
- * "ethosgen_" around its waits.
+ * Measures how long the application works; see busy.h. The library calls the functions that begin
+ * with "ethosgen_" around its waits.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -94,7 +94,7 @@ void ethosgen_npu_reset_end(void)
     go_on();
 }
 
-/* The rest of the NPU's interrupt, until ethosgen_npu_wait_end(), is work again. */
+/* The rest of the NPU's interrupt, until ethosgen_npu_wait_end(), counts as work again. */
 void ethosgen_npu_end(uintptr_t base_addr)
 {
     (void)base_addr;
@@ -106,7 +106,7 @@ void ethosgen_npu_wait_end(void)
     stop();
 }
 
-/* What the thread did meanwhile depends on when the interrupt came: it counts as waiting. */
+/* The thread's work in the meantime depends on when the interrupt came: it counts as waiting. */
 void ethosgen_npu_resume(void)
 {
     go_on();

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts how long the application works, without waits for its input and for the NPU.
+ * Measures how long the application works, without its waits for input and for the NPU.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -13,11 +13,11 @@
 /* Forget the count. */
 void busy_restart(void);
 
-/* Work begins, as input has come; and ends, to wait for the next. */
+/* Work begins because input has arrived; it ends to wait for the next input. */
 void busy_begin(void);
 void busy_end(void);
 
-/* Return the ticks of board_ticks() that were work. */
+/* Return the time spent working, in ticks of board_ticks(). */
 uint64_t busy_ticks(void);
 
 #endif /* BUSY_H */

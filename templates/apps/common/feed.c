@@ -3,9 +3,9 @@
 /*
  * Takes the application's input from the host; see feed.h.
  *
- * The messages are frames (frames.h), as those of the server of "ethosgen run --harness" are: the host
- * sends a request, waits for its answer, and repeats it if none comes. So each may arrive twice
- * without harm. The application's lines of text are between the frames.
+ * The messages are frames (frames.h), like those of "ethosgen run --harness": the host sends a
+ * request, waits for its answer, and repeats it if none comes. So each may arrive twice without harm.
+ * The application's lines of text are between the frames.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -59,7 +59,7 @@ static struct {
     uint32_t items;    /* whole ones */
     uint32_t received; /* bytes of the next one */
     bool has_begun;    /* HELLO came while the application still worked on the last input */
-    bool is_ending; /* END came, and is answered when the application has told all */
+    bool is_ending; /* END came; its answer follows when the application has reported everything */
     bool has_ended;
     struct frame ending;
 } feed;

@@ -4,7 +4,7 @@
  * Takes the application's input from the host, in place of a sensor: "ethosgen run" sends items, such
  * as frames of a camera, over the console.
  *
- * Drivers use it (their names end in _host.c); the application does not. A product has neither.
+ * Only drivers use it (their names end in _host.c), not the application. A product contains neither.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -14,11 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Wait for a host that begins to send items of so many bytes; return false if there is none any more,
- * so that the program ends. */
+/* Wait until a host begins to send items of this size; return false if no host is left: the program
+ * ends. */
 bool feed_start(uint32_t item_bytes);
 
-/* Wait for the next item, and copy it; return false when the host ends its input, or begins anew. */
+/* Wait for the next item, and copy it; return false when the host ends its input, or starts again. */
 bool feed_receive(void *item);
 
 #endif /* FEED_H */

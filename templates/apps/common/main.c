@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Starts the board, the {{ "NPU and the " if npu }}network{{ "s" if is_shared }}, then runs the application, which application.c has.
+ * Starts the board, the {{ "NPU and the " if npu }}network{{ "s" if is_shared }}, then runs the application
+ * (application.c).
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -49,7 +50,7 @@ int main(void)
 
     console_init();
     if (status != ETHOSGEN_OK) {
-        report_failure("the start", (uint32_t)status); /* each inference will fail too */
+        report_failure("the start", (uint32_t)status); /* each inference will fail, too */
     }
     application_run();
     board_exit(report_failures() != 0);

@@ -20,7 +20,7 @@
 #define MANTISSA_BITS 23u
 #define MANTISSA_ONE (1u << MANTISSA_BITS)
 #define EXPONENT_MASK 0xFFu
-#define EXPONENT_OF_ONE 150u /* of which the mantissa counts ones */
+#define EXPONENT_OF_ONE 150u /* the unit of the mantissa */
 #define EXPONENT_END (EXPONENT_OF_ONE + 30u) /* thousandths of larger numbers exceed 64 bits */
 
 static uint32_t lines;

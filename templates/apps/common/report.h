@@ -4,7 +4,7 @@
  * Reports results as lines of text on the console, for any terminal. Replace report.c to send them
  * elsewhere.
  *
- * There is no printf: these few functions need no heap and little stack.
+ * It does not use printf: these few functions need no heap and little stack.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -35,13 +35,13 @@ void report_real(float value);
 /* End the line. */
 void report_line(void);
 
-/* Report that something failed, with its status, in a line of its own. */
+/* Report a failure with its status, in a line of its own. */
 void report_failure(const char *what, uint32_t status);
 
 /* Forget the counts below: a new input begins. */
 void report_restart(void);
 
-/* Return the number of lines, and of those that tell failures, since the input began. */
+/* Return the number of lines, and of those that report failures, since the input began. */
 uint32_t report_lines(void);
 uint32_t report_failures(void);
 

@@ -43,7 +43,7 @@ static_assert({{ input.MACRO }}_ELEMENTS == CAMERA_BUFFER_BYTES, "a frame has th
 static_assert(sizeof labels / sizeof labels[0] == CLASSES, "each class has a label");
 static_assert(TOP >= 1 && TOP <= CLASSES, "no more classes are shown than the network has");
 
-/* A pixel's 0 ... 255 become the input's least ... greatest value, as in training. */
+/* A pixel's 0 ... 255 become the input's lowest ... highest value, as in training. */
 {% if networks[0].feed %}
 static ethosgen_status take(const uint8_t *pixels, uint32_t line)
 {
@@ -63,7 +63,7 @@ static void take(const uint8_t *pixels)
 {% endif %}
 }
 
-/* Return the best class that was not shown yet; of equal ones the first. */
+/* Return the best class that was not shown yet; among equals, the first. */
 static uint32_t best(const {{ output.ctype }} *scores, const bool *is_shown)
 {
     uint32_t found = CLASSES;

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Maintenance of the data cache for memory that a DMA controller shares. A core without one does nothing.
+ * Maintenance of the data cache for memory shared with a DMA controller. On a core without a data cache,
+ * the functions do nothing.
  *
  * Generated once by ethosgen; yours from now on.
  */

@@ -15,8 +15,8 @@
 #define BUFFERS 2u
 #define BUFFER_BYTES ((CAMERA_BUFFER_BYTES + CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES)
 
-/* Whole lines of the data cache: invalidating one must not lose other data. If your DMA controller does
- * not reach the memory of .bss, give these a section that your linker script places elsewhere. */
+/* Whole cache lines: invalidating one must not lose other data. If your DMA controller does not
+ * reach the memory of .bss, give these a section that your linker script places elsewhere. */
 _Alignas(CACHE_LINE_BYTES) static uint8_t buffers[BUFFERS][BUFFER_BYTES];
 static uint32_t filling; /* the buffer that belongs to the DMA controller */
 static volatile bool is_ready;
@@ -32,7 +32,7 @@ static void capture(uint32_t buffer)
 {
     filling = buffer;
     is_ready = false;
-    /* A line that something wrote earlier must not go to memory over the camera's data. */
+    /* A line that was written earlier must not overwrite the camera's data in memory. */
     cache_invalidate(buffers[buffer], BUFFER_BYTES);
     camera_dma_start(buffers[buffer]);
 }
@@ -54,6 +54,6 @@ const uint8_t *camera_next(void)
     const uint8_t *whole = buffers[filling];
 
     capture((filling + 1u) % BUFFERS);
-    cache_invalidate(whole, BUFFER_BYTES); /* old lines may hide what the DMA controller wrote */
+    cache_invalidate(whole, BUFFER_BYTES); /* old lines may hide the DMA controller's data */
     return whole;
 }

@@ -6,8 +6,8 @@
  * The camera: {{ "lines of frames" if networks[0].feed else "frames" }} of the network's size, which a DMA controller writes into two buffers in turn.
  * While the application works on one, the camera fills the other.
  *
- * camera.c has what all cameras need: the two buffers, and the data cache. camera_dma_host.c is the part
- * to replace for a real one: it has the functions of the second half of this file.
+ * camera.c has the parts that all cameras need: the two buffers, and the data cache. For a real camera,
+ * replace camera_dma_host.c, which defines the functions in the second half of this file.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -26,7 +26,7 @@
 #define CAMERA_BUFFER_BYTES (CAMERA_WIDTH * CAMERA_HEIGHT * CAMERA_PIXEL_BYTES) /* a frame */
 {% endif %}
 
-/* Start to capture; return false if the camera gives nothing any more, so that the program ends. */
+/* Start to capture; return false if the camera has no more data: the program ends. */
 bool camera_start(void);
 
 /*
@@ -42,19 +42,19 @@ bool camera_start(void);
  */
 const uint8_t *camera_next(void);
 
-/* ---- what a driver of a camera has ----------------------------------------------------------- */
+/* ---- what a camera's driver defines ----------------------------------------------------------- */
 
-/* Power the sensor up, and set its size and format; return what camera_start() shall. */
+/* Power the sensor up, and set its size and format; return the result for camera_start(). */
 bool camera_dma_init(void);
 
-/* Begin to write the next {{ part }} to a buffer, which starts at a line of the data cache. Return at once;
- * call camera_buffer_ready() when the {{ part }} is whole. */
+/* Begin to write the next {{ part }} to a buffer, which starts at a cache line. Return at once;
+ * call camera_buffer_ready() when the {{ part }} is complete. */
 void camera_dma_start(uint8_t *buffer);
 
-/* Wait until *is_ready; return false if the input has ended. With interrupts that is board_wait(). */
+/* Wait until *is_ready; return false if the input has ended. With interrupts, use board_wait(). */
 bool camera_dma_wait(const volatile bool *is_ready);
 
-/* For the driver: the {{ part }} is whole. It may be called in the DMA controller's interrupt. */
+/* For the driver: the {{ part }} is complete. The DMA controller's interrupt may call it. */
 void camera_buffer_ready(void);
 
 #endif /* CAMERA_H */

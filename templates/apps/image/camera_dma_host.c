@@ -3,7 +3,7 @@
 /*
  * A camera whose pixels come from images on the host; see camera.h and feed.h.
  *
- * The processor itself copies what arrives on the console to the buffer, in place of a DMA controller.
+ * The processor itself copies the data from the console to the buffer, instead of a DMA controller.
  *
  * Generated once by ethosgen; yours from now on.
  */

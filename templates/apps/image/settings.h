@@ -9,7 +9,7 @@
 #ifndef SETTINGS_H
 #define SETTINGS_H
 
-/* The number of classes that each line shows, the best one first. */
+/* The number of classes in each line, the best first. */
 #define TOP {{ top }}
 
 #endif /* SETTINGS_H */

@@ -7,13 +7,13 @@
 {% set given = words.inputs[0] %}
 {% set found = words.outputs[0] %}
 /*
- * Spots keywords in a stream of sound. The front end makes features of each window of sound; the network
- * for words sees the features of the last hops, and scores each label.
+ * Spots keywords in a stream of sound. The front end turns each window of sound into features; the
+ * network for words takes the features of the last hops, and scores each label.
  *
  *     microphone (audio.h) -> window -> {{ front.name }}_run() -> ring of features -> {{ words.name }}_run()
  *         -> recognizer (recognizer.h) -> report
  *
- * The window, the ring and the recognizer keep their state from hop to hop, and {{ front.name }} its
+ * The window, the ring and the recognizer keep their state from hop to hop; {{ front.name }} keeps its
  * estimate of the noise.
  *
  * Generated once by ethosgen; yours from now on.
@@ -35,10 +35,10 @@
 
 #define WINDOW_SAMPLES {{ audio.MACRO }}_ELEMENTS
 #define FEATURES {{ made.MACRO }}_ELEMENTS             /* of one hop */
-#define HOPS ({{ given.MACRO }}_ELEMENTS / FEATURES) /* that the network for words sees */
+#define HOPS ({{ given.MACRO }}_ELEMENTS / FEATURES) /* that the network for words takes */
 
 #define TIME_WIDTH 10u
-#define CRC_POLYNOMIAL 0xEDB88320u /* CRC-32 of IEEE 802.3, as zlib has it */
+#define CRC_POLYNOMIAL 0xEDB88320u /* CRC-32 of IEEE 802.3, as in zlib */
 #define THOUSAND 1000u
 #define HIGHEST_SCORE 255u
 
@@ -170,7 +170,7 @@ static void work(void)
 
 static void listen(void)
 {
-    uint32_t missing = WINDOW_SAMPLES; /* later windows repeat the end of the one before */
+    uint32_t missing = WINDOW_SAMPLES; /* later windows begin with the end of the one before */
 
     memset(&state, 0, sizeof state);
 {% if front.variables %}

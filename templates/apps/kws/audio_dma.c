@@ -38,7 +38,7 @@ uint32_t audio_lost_halves(void)
     return lost;
 }
 
-/* Wait for a half that was not read; skip those that the DMA writes again. */
+/* Wait for an unread half; skip halves that the DMA is overwriting. */
 static void wait_for_half(void)
 {
     audio_dma_lock();

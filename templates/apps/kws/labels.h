@@ -19,7 +19,7 @@ static const char *const label_names[LABELS] = {
 {% endfor %}
 };
 
-/* Only words are reported; {{ no_words|join(", ") }} are none. */
+/* Only words are reported; {{ no_words|join(", ") }} are not words. */
 static const bool label_is_word[LABELS] = {
 {% for label in labels %}
     {{ "false" if label.strip("_")|lower in no_words else "true" }}, /* {{ label }} */

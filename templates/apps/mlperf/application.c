@@ -7,7 +7,7 @@
  * Speaks the protocol of the benchmark MLPerf Tiny: the benchmark's runner sends commands over the
  * console, this firmware runs the network and answers in lines of text, the last of them "m-ready".
  *
- *     name%  profile%  timestamp%  help%       who is there, and when
+ *     name%  profile%  timestamp%  help%       identity and time
  *     db load N%  db HEX%  db print%           the input, {{ benchmark.what }}
  *     infer N [W]%                             W runs to warm up (10), then N runs between two timestamps
  *     results%                                 {{ benchmark.results }}
@@ -44,13 +44,13 @@
 #define LOAD_BYTES VALUES
 {% endif %}
 {% if benchmark.is_image %}
-#define FLIP 0x80u /* an image has 0 ... 255, the network takes 128 less: the highest bit differs */
+#define FLIP 0x80u /* an image has 0 ... 255, the network takes 128 less: flip the highest bit */
 {% else %}
 #define FLIP 0u
 {% endif %}
-#define LINE_BYTES 8u /* that "db print" writes in a line */
+#define LINE_BYTES 8u /* that "db print" writes per line */
 
-/* The input stays here: a run may overwrite it in the arena. */
+/* The input is kept here: a run may overwrite it in the arena. */
 static struct {
     union {
         uint8_t bytes[LOAD_BYTES];
@@ -197,7 +197,7 @@ static ethosgen_status run(uint32_t times)
 }
 {% if benchmark.is_error %}
 
-/* Return the mean squared difference between the input and the output, in floats as the reference. */
+/* Return the mean squared difference between the input and the output, in floats, like the reference. */
 static float mean_squared_error(const {{ output.ctype }} *values)
 {
     float sum = 0.0f;

@@ -18,13 +18,13 @@
 #define DECIMAL 10u
 #define DIGIT_BITS 4u /* of a hexadecimal digit */
 
-/* The console's interrupt writes here until a command waits, the program reads it then. */
+/* The console's interrupt writes here until a command is complete; then the program reads it. */
 static struct {
     char text[COMMAND_MAX + 1u];
     uint32_t count;
 } received;
 
-/* Take a byte; return whether a command waits. Ends of lines are for terminals: no runner sends them. */
+/* Take a byte; return whether a command is complete. Only terminals send line ends: no runner does. */
 static bool take(uint8_t byte)
 {
     if (byte == END) {

@@ -15,7 +15,7 @@
 
 struct command {
     char text[COMMAND_MAX + 1u];
-    char *next; /* the rest of the text, from which no word was taken yet */
+    char *next; /* the rest of the text, whose words have not been taken yet */
 };
 
 /* Take what the console receives from now on. */
@@ -30,7 +30,7 @@ const char *command_word(struct command *command);
 /* Take the next word as a decimal number; return false, and leave *number as it is, if there is none. */
 bool command_number(struct command *command, uint32_t *number);
 
-/* Convert two hexadecimal digits; return false if they are none. */
+/* Convert two hexadecimal digits; return false if they are not digits. */
 bool command_hex(const char digits[2], uint8_t *byte);
 
 #endif /* COMMANDS_H */

@@ -119,7 +119,7 @@ void ethosgen_npu_begin(uintptr_t base_addr)
     ethosgen_npu_pmu_start(base_addr, events);
 }
 
-/* The rest of the NPU's interrupt, until ethosgen_npu_wait_end(), is work again. */
+/* The rest of the NPU's interrupt, until ethosgen_npu_wait_end(), counts as work again. */
 void ethosgen_npu_end(uintptr_t base_addr)
 {
     ethosgen_npu_pmu_add(base_addr, &pmu);

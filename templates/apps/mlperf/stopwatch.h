@@ -3,10 +3,10 @@
 /*
  * Measures time for the runner's timestamps.
  *
- * On a board this is the board's clock. QEMU executes instructions, but knows no cycles, and the NPU's
- * model takes as long as this machine needs: there the time is an estimate, of one cycle for each
- * instruction of the processor, and the model's estimate for the NPU, at the board's clock rates. The
- * processor's waits for the NPU do not count.
+ * On a board this is the board's clock. QEMU executes instructions without counting cycles, and the
+ * NPU model's speed is this machine's. There the time is an estimate: one cycle for each
+ * instruction of the processor, and the model's estimate for the NPU, at the board's clock rates.
+ * The processor's waits for the NPU do not count.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -15,8 +15,8 @@
 
 #include <stdint.h>
 
-/* Count the time until now. Of a longer time than board_ticks() takes to wrap, whole wraps are lost: call
- * this after each inference. */
+/* Count the time until now. Call this after each inference: if board_ticks() wraps more than once
+ * between two calls, the count is too small. */
 void stopwatch_advance(void);
 
 /* Return the microseconds since the start. */

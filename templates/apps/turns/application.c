@@ -30,8 +30,8 @@ static struct inputs inputs;
 {% set input = network.inputs[0] %}
 {% set output = network.outputs[0] %}
 
-/* Inputs and outputs are in the arena, which the other network uses too: write the input before each run,
- * and read the output before the other one's input is written. */
+/* Inputs and outputs are in the arena, which the other network uses, too: write the input before
+ * each run, and read the output before the other one's input is written. */
 static struct result run_{{ network.name }}(void)
 {
     const {{ output.ctype }} *scores = {{ output.buffer }};

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the two networks work on: their quantized inputs of each round.
+ * The two networks' quantized inputs of each round.
  *
- * This is the part to replace for real sensors: write another inputs_host.c, for example with a camera's
- * frame for the one and a microphone's spectrogram for the other.
+ * Replace this part for real sensors: write another inputs_host.c, for example with a camera's frame for
+ * one network and a microphone's spectrogram for the other.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -23,10 +23,10 @@ struct inputs {
 {% endfor %}
 };
 
-/* Start the sensors; return false if they give nothing any more, so that the program ends. */
+/* Start the sensors; return false if they have no more data: the program ends. */
 bool inputs_start(void);
 
-/* Wait for the next round's inputs; return false when the input ends. That of real sensors never does. */
+/* Wait for the next round's inputs; return false when the input ends. Real sensors' input never does. */
 bool inputs_read(struct inputs *inputs);
 
 #endif /* INPUTS_H */

@@ -24,7 +24,7 @@
 #include "cmsdk_uart.h"
 
 {% if devices %}
-/* QEMU has no such devices: their models run in other processes, and signal with a byte on this UART. */
+/* QEMU lacks these devices: their models run in other processes, and signal with a byte on this UART. */
 {% else %}
 /* QEMU has no NPU: the NPU model runs in another process, and signals with a byte on this UART. */
 {% endif %}
@@ -98,7 +98,7 @@ enum { CLIDR_CTYPE1_INSTRUCTION = 1u << 0, CLIDR_CTYPE1_DATA = 1u << 1, CLIDR_CT
 {% if instructions %}
 
 #ifdef BOARD_ON_QEMU
-static uint32_t clock_cost; /* the instructions of a call of board_ticks() */
+static uint32_t clock_cost; /* the instructions that a call of board_ticks() takes */
 #endif
 {% endif %}
 
@@ -210,7 +210,7 @@ uint32_t board_ticks(void)
 
     __asm volatile("mrs %0, primask\n\tcpsid i" : "=r"(primask)::"memory");
     uint32_t left = SYST_CVR;
-    if ((ICSR & ICSR_PENDSTSET) != 0) { /* a round has ended, maybe after the count was read */
+    if ((ICSR & ICSR_PENDSTSET) != 0) { /* a round has ended, perhaps after the count was read */
         ICSR = ICSR_PENDSTCLR;
         rounds_ticks += ROUND_TICKS;
         left = SYST_CVR;
@@ -225,9 +225,9 @@ uint32_t board_ticks(void)
 {% if instructions %}
 
 #ifdef BOARD_ON_QEMU
-/* Exactly the instructions outside this function: those between two looks at the counter are the whole
- * number that is nearest. Ticks alone would depend on where in a tick an instruction comes, since QEMU's
- * time goes on with real time in WFI. */
+/* Exactly the instructions outside this function: those between two reads of the counter, rounded
+ * to the nearest whole number. Ticks alone would depend on an instruction's position within a tick,
+ * since QEMU's time follows real time during WFI. */
 __attribute__((noinline)) uint32_t board_ticks(void)
 {
     static uint32_t last;
@@ -290,7 +290,7 @@ void Bell_Handler(void)
 {
     UART_INTCLEAR(BELL_BASE) = UART_INT_RX;
 {% if devices %}
-    switch (UART_DATA(BELL_BASE)) { /* the byte names the device */
+    switch (UART_DATA(BELL_BASE)) { /* the byte identifies the device */
 {% if npu %}
     case {{ npu_byte }}:
         NVIC_ISPR(IRQ_NPU) = NVIC_BIT(IRQ_NPU);

@@ -1,6 +1,6 @@
-/* The second stage of the boot: the boot ROM of the RP2040 copies these 256 bytes to RAM, checks them by
- * the CRC-32 in the last word, and runs them. They let the processor read the flash as memory, with the
- * command 03h that every flash knows, and go on at the vectors behind them:
+/* The second stage of the boot: the boot ROM of the RP2040 copies these 256 bytes to RAM, checks them
+ * with the CRC-32 in the last word, and runs them. They make the flash readable as memory, with the
+ * command 03h that every flash supports, and continue at the vectors after them:
  *
  *     ldr  r3, =0x18000000   @ SSI
  *     movs r1, #0

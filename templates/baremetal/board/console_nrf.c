@@ -28,7 +28,7 @@
 #define UART_BAUDRATE REGISTER(CONSOLE_BASE + 0x524u)
 #define UART_CONFIG REGISTER(CONSOLE_BASE + 0x56Cu)
 enum { UART_INT_RXDRDY = 1u << 2, UART_ENABLED = 4, UART_CONFIG_8N1 = 0 };
-/* The baud rate as a part of the clock, in 32 bits, of which the lower 12 are not used. */
+/* The baud rate as a fraction of the clock, in 32 bits, of which the lower 12 are unused. */
 #define UART_BAUDRATE_VALUE \
     ((uint32_t)((((uint64_t)CONSOLE_BAUD << 32) / CONSOLE_CLOCK_HZ + 0x800u) & 0xFFFFF000u))
 

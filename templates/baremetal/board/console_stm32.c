@@ -64,10 +64,10 @@ void console_put(uint8_t byte)
 void Console_RX_Handler(void)
 {
 {% if is_older %}
-    /* Reading the status, then the byte acknowledges the byte, and an overrun too. */
+    /* Reading the status and then the byte acknowledges the byte, and any overrun. */
     while ((USART_STATUS & (USART_RXNE | USART_ORE)) != 0) {
 {% else %}
-    /* An overrun would raise the interrupt without end; the protocol finds lost bytes. */
+    /* An unacknowledged overrun would raise the interrupt forever; the protocol detects lost bytes. */
     USART_ICR = USART_ICR_PECF | USART_ICR_FECF | USART_ICR_NECF | USART_ICR_ORECF;
     while ((USART_STATUS & USART_RXNE) != 0) {
 {% endif %}

@@ -30,7 +30,7 @@
 #define UARTE_TXD_MAXCNT REGISTER(CONSOLE_BASE + 0x548u)
 #define UARTE_CONFIG REGISTER(CONSOLE_BASE + 0x56Cu)
 enum { UARTE_INT_ENDRX = 1u << 4, UARTE_ENABLED = 8, UARTE_CONFIG_8N1 = 0 };
-/* The baud rate as a part of the clock, in 32 bits, of which the lower 12 are not used. */
+/* The baud rate as a fraction of the clock, in 32 bits, of which the lower 12 are unused. */
 #define UARTE_BAUDRATE_VALUE \
     ((uint32_t)((((uint64_t)CONSOLE_BAUD << 32) / CONSOLE_CLOCK_HZ + 0x800u) & 0xFFFFF000u))
 

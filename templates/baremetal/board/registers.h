@@ -14,7 +14,7 @@
 #define NVIC_ISPR(irq) REGISTER(0xE000E200u + (irq) / 32u * 4u)
 #define NVIC_BIT(irq) (1u << (irq) % 32u)
 
-/* How often await_register() looks: some hundred milliseconds, also for a fast processor. */
+/* How often await_register() reads: some hundred milliseconds, even on a fast processor. */
 #define REGISTER_LOOKS 10000000u
 
 /* Read a register until it has these bits. A clock that never starts ends in the fault handler. */

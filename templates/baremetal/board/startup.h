@@ -23,7 +23,7 @@
 #define IRQ_LINK_BEHIND {{ handover.behind.rx_irq }}u
 {% endif %}
 
-/* The highest of them plus one: the length of the vector table's part for interrupts. */
+/* The highest of them plus one: the length of the vector table for interrupts. */
 #define IRQ_COUNT {{ irq_count }}u
 
 void Reset_Handler(void);

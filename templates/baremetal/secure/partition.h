@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * {{ board.description }}: what the secure side keeps, and what it hands over to the
- * non-secure firmware. docs/trustzone.md of ethosgen explains each step.
+ * {{ board.description }}: what the secure side keeps, and what it hands over to the non-secure firmware.
+ * docs/trustzone.md of ethosgen explains each step.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-/* The IDAU: an address with this bit is secure, its alias without the bit is not. */
+/* The IDAU: an address with this bit is secure, its alias without it is not. */
 #define SECURE_BIT (1u << {{ secure.bit }})
 #define ALIAS(addr) ((addr) & ~SECURE_BIT)
 
@@ -24,8 +24,8 @@
 /* The vector table of the non-secure image. */
 #define NON_SECURE_VECTORS 0x{{ "%08x"|format(secure.vectors) }}u
 
-/* What the SAU makes non-secure; whatever it does not name is secure. The veneers, at addresses that
- * the linker chooses, are one region more. */
+/* The regions that the SAU makes non-secure; everything else is secure. The veneers are another
+ * region, at addresses that the linker chooses. */
 {% for region in secure.regions %}
 #define NS_{{ region.name }}_START 0x{{ "%08x"|format(region.start) }}u
 #define NS_{{ region.name }}_LAST 0x{{ "%08x"|format(region.last) }}u
@@ -54,7 +54,7 @@ _Static_assert(ARE_APART(NS_{{ region.name }}, NS_{{ other.name }}), "the SAU fo
 {% endfor %}
 {% if npu %}
 
-/* The NPU's registers as the secure side reaches them, until it hands them over. */
+/* The NPU's registers at their secure addresses, until the secure side hands them over. */
 {% if secure.npu_by_way|length > 1 %}
 {% for way in secure.npu_by_way %}
 #{{ "if" if loop.first else "elif" }} defined(BOARD_ON_{{ way.id|upper }})

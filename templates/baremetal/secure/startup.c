@@ -33,23 +33,23 @@ typedef void (*function)(void);
 #define SFSR REGISTER(0xE000EDE4u)
 #define SFAR REGISTER(0xE000EDE8u)
 
-/* Bits of EXC_RETURN: the stack and its state that hold the registers of the code that was stopped. */
+/* Bits of EXC_RETURN: the stack and the state that hold the stopped code's registers. */
 enum { EXC_RETURN_SPSEL = 1u << 2, EXC_RETURN_SECURE_STACK = 1u << 6 };
 /* Registers that the processor stacks: r0 to r3, r12, lr, pc, xpsr. */
 enum { FRAME_PC = 6, FRAME_WORDS = 8 };
 
 /* The frame in which server.c, too, reports a fault. */
 enum { FRAME_TYPE_FAULT = 0xFF, FAULT_REPORTS = 8 };
-/* Passes of an empty loop between two reports: the other side may be busy. */
+/* Iterations of an empty loop between two reports: the other side may be busy. */
 #define FAULT_PAUSE 2000000u
 
 #define FAULT_KEPT 0x5EC0FA17u
 
-/* Neither an address nor a mark of a frame: a forged return that takes it from a stack ends in a fault.
- * See Arm's "Armv8-M secure stack sealing" (CVE-2020-16273). */
+/* Neither an address nor a frame's mark: a forged return that pops it ends in a fault. See Arm's
+ * "Armv8-M secure stack sealing" (CVE-2020-16273). */
 #define STACK_SEAL 0xFEF5EDA5u
 
-/* Neither cleared nor loaded at start, so it outlasts a reset. */
+/* Neither cleared nor loaded at start, so it survives a reset. */
 __attribute__((section(".noinit"))) static struct {
     uint32_t mark;
     struct secure_fault fault;
@@ -82,7 +82,7 @@ __attribute__((noreturn)) static void report(const struct secure_fault *fault)
     }
 }
 
-/* Return the program counter of the code that was stopped, 0 if its stack cannot be read. */
+/* Return the program counter of the stopped code, 0 if its stack cannot be read. */
 static uint32_t stopped_pc(uint32_t exc_return, uint32_t secure_pc)
 {
     const uint32_t *frame;
@@ -116,14 +116,14 @@ __attribute__((used)) static void report_fault(uint32_t exc_return, uint32_t sec
     report(&fault);
 }
 
-/* Nothing returns from here, so the report has all of the stack, of which too little may be left. */
+/* Nothing returns from here, so the report may use all of the stack; too little may be left of it. */
 __attribute__((naked)) static void Fault_Handler(void)
 {
     __asm volatile("mov r0, lr\n\tldr r1, [sp, #24]\n\tldr r2, =__stack_top\n\tmov sp, r2\n\t"
                    "b report_fault\n\t.ltorg");
 }
 
-/* Seal the end of the stack; the process stack, which nobody uses, has nothing but the seal. */
+/* Seal the end of the stack; the unused process stack contains only the seal. */
 static void seal_stacks(void)
 {
     __stack_top[0] = STACK_SEAL;

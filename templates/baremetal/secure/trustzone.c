@@ -73,7 +73,7 @@ enum { TGU_CTRL_DBFEN = 1u << 0, TGU_CTRL_DEREN = 1u << 1 };
 #define BLOCK_BYTES(cfg) (1u << (((cfg) & 0xFu) + 5u))
 #define BITS 32u
 
-/* A guard of a memory, and what of it becomes non-secure. */
+/* A memory's guard, and the part of the memory that becomes non-secure. */
 struct guard {
     uint32_t base;  /* of its registers */
     uint32_t first; /* the address of its first block */
@@ -105,7 +105,7 @@ static const struct guard tgus[] = {
 #define NPU_PROT REGISTER(BOARD_NPU_BASE + 0x24u)
 enum { NPU_STATUS_RESET = 1u << 3 };
 enum { NPU_CPL_PRIVILEGED = 1u << 0, NPU_CSL_NON_SECURE = 1u << 1 };
-/* A reset takes fewer accesses; the non-secure driver waits, and checks, once more. */
+/* A reset takes fewer accesses; the non-secure driver waits and checks again. */
 #define NPU_RESET_POLLS 1000u
 {% endif %}
 
@@ -168,7 +168,7 @@ static bool is_divisible(const struct guard *guard, uint32_t block_bytes)
     return (guard->start - guard->first) % block_bytes == 0 && behind % block_bytes == 0;
 }
 
-/* Return the bits of one word of a guard's table that are between two blocks, both included. */
+/* Return the bits of one word of a guard's table from one block to another, both included. */
 static uint32_t bits_of(uint32_t word, uint32_t from, uint32_t last)
 {
     uint32_t bits = UINT32_MAX;
@@ -287,7 +287,7 @@ enum secure_cause trustzone_init(void)
     SHCSR |= SHCSR_MEMFAULTENA | SHCSR_BUSFAULTENA | SHCSR_USGFAULTENA | SHCSR_SECUREFAULTENA;
     NSACR |= NSACR_CP10 | NSACR_CP11; /* floating-point{{ " and vector" if board.cpu.has_mve }} registers */
 {% if board.cpu.has_fpu or board.cpu.has_mve %}
-    /* No interrupt finds in them what the secure side computed. */
+    /* So no interrupt finds the secure side's values in them. */
     FPCCR |= FPCCR_TS | FPCCR_CLRONRETS | FPCCR_CLRONRET;
 {% endif %}
 
@@ -298,7 +298,7 @@ enum secure_cause trustzone_init(void)
 {% endif %}
     open_peripherals();
     open_interrupts();
-    __asm volatile("dsb\n\tisb" ::: "memory"); /* all of it comes before the first non-secure access */
+    __asm volatile("dsb\n\tisb" ::: "memory"); /* all of it before the first non-secure access */
     return sau != SECURE_FAULT ? sau : memories;
 }
 

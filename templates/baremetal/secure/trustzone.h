@@ -10,11 +10,11 @@
 
 #include "veneers.h"
 
-/* Hand over what partition.h names. Return SECURE_FAULT (0) if all is well, else what is wrong. The
- * console is handed over in either case. */
+/* Hand over what partition.h names. Return SECURE_FAULT (0) if all is well, else the error. It
+ * hands the console over in either case. */
 enum secure_cause trustzone_init(void);
 
-/* Start the non-secure firmware; return only if there is none, or if it ends. */
+/* Start the non-secure firmware; return only if there is none or it ends. */
 enum secure_cause trustzone_start(void);
 {% if npu %}
 

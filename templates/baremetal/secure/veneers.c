@@ -3,8 +3,8 @@
 /*
  * The secure functions that non-secure code may call; see veneers.h.
  *
- * Never trust an argument: a pointer from the other side must be to memory that the other side may use
- * itself, and is checked before each use.
+ * Never trust an argument: a pointer from the other side must point to memory that the other side itself
+ * may use; check it before each use.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -21,7 +21,7 @@ __attribute__((cmse_nonsecure_entry)) uint32_t secure_version(void)
     return SECURE_VERSION;
 }
 
-/* Return whether non-secure code may read from an address, as the instruction TTA finds. */
+/* Return whether non-secure code may read from an address, according to the instruction TTA. */
 static bool is_open(uint32_t addr)
 {
     return cmse_TTA((void *)(uintptr_t)addr).flags.nonsecure_read_ok;

@@ -10,8 +10,9 @@
 
 #include "ethosgen_networks.h"
 
-/* The memory for each file: a slot, which may be longer. The build for a board puts the files into the
- * firmware's image, unless you say -DETHOSGEN_WEIGHTS_INSIDE=OFF; for QEMU they are loaded beside it. */
+/* The memory for each file: a slot, which may be longer. The build for a board puts the files into
+ * the firmware's image, unless you pass -DETHOSGEN_WEIGHTS_INSIDE=OFF; for QEMU they are loaded
+ * separately. */
 {% for network in networks %}
 #define {{ network.NAME }}_SLOT_BYTES {{ network.slot_bytes }}
 {% endfor %}

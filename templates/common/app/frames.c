@@ -78,8 +78,8 @@ void frames_take(uint8_t byte)
     received.zero_due = byte != COBS_FULL;
 }
 
-/* CRC-32 as in zlib and Ethernet: polynomial 0x04C11DB7, reflected. Computed bit by bit: this is
- * small, and faster than a serial line. */
+/* CRC-32 as in zlib and Ethernet: polynomial 0x04C11DB7, reflected. Computed bit by bit: small, and
+ * faster than a serial line. */
 static uint32_t crc32(uint32_t crc, const uint8_t *bytes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -116,7 +116,7 @@ void frames_release(void)
     frames_waiting = false;
 }
 
-/* COBS needs the distance to the next zero, so bytes are held back until it is known. */
+/* COBS needs the distance to the next zero, so bytes wait until it is known. */
 static struct {
     uint8_t held[COBS_FULL - 1u];
     uint32_t count;

@@ -22,12 +22,12 @@ struct frame {
     const uint8_t *body;
 };
 
-/* Set this to take received bytes yourself, for a console that speaks another protocol. It returns true
- * when something waits to be fetched; set frames_waiting to false then, to receive more. */
+/* Set this to take received bytes yourself, for a console that speaks another protocol. It returns
+ * true when something is ready to fetch; set frames_waiting to false then, to receive more. */
 extern bool (*frames_reader)(uint8_t byte);
 
-/* Receive one byte; may be called from an interrupt. Bytes that arrive while a whole frame waits are
- * dropped: the other side sends one request at a time, and repeats it if it is lost. */
+/* Receive one byte; may be called from an interrupt. Bytes that arrive while a complete frame waits
+ * are dropped: the other side sends one request at a time, and repeats it if it is lost. */
 void frames_take(uint8_t byte);
 
 /* True while a possible frame waits to be fetched. */

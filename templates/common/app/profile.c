@@ -49,7 +49,7 @@ void profile_next(uint32_t step, uint32_t ticks, uint32_t npu_cycles)
 
 void profile_measure_hook(uint32_t (*ticks)(void))
 {
-    /* From one call's look at the clock to the next one's: a call's whole cost, and nothing else. */
+    /* From one call's reading of the clock to the next one's: a call's whole cost, and nothing else. */
     profile_begin(ticks());
     ethosgen_profile_step(1);
     FOUR_CALLS;

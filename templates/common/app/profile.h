@@ -13,16 +13,16 @@
 
 #include <stdint.h>
 
-/* Place 0 counts what is outside of all steps, place N is for step N. */
+/* Place 0 counts the time outside all steps, place N that of step N. */
 #define PROFILE_PLACES (ETHOSGEN_PROFILE_STEPS + 1u)
 
 struct profile_count {
     uint32_t ticks;      /* of the processor, without waits */
     uint32_t npu_cycles; /* by the NPU's PMU; 0 without an NPU */
-    uint32_t entries;    /* hooks that began it: in a loop one for each turn, and after its subgraphs */
+    uint32_t entries;    /* hooks that began it: one per iteration of a loop, and after its subgraphs */
 };
 
-/* The cost of the hook, which a place contains for each entry: the ticks of so many calls. */
+/* The cost of the hook, which a place contains once per entry: the ticks of this many calls. */
 struct profile_hook {
     uint32_t calls;
     uint32_t ticks;
@@ -31,10 +31,10 @@ struct profile_hook {
 /* Forget the last run. */
 void profile_clear(void);
 
-/* Begin a run, outside of all steps. */
+/* Begin a run, outside all steps. */
 void profile_begin(uint32_t ticks);
 
-/* From now on count for a step; or for 0, outside of all steps. */
+/* From now on, count for a step; or for 0, outside all steps. */
 void profile_next(uint32_t step, uint32_t ticks, uint32_t npu_cycles);
 
 /* Measure the cost of the hook; call it before the first run. */

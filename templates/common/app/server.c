@@ -49,7 +49,7 @@ struct hello {
     uint32_t init_status;
     uint32_t init_ticks;
     char digest[16];
-    uint8_t input_count; /* inputs and outputs are those of all networks together */
+    uint8_t input_count; /* inputs and outputs of all networks together */
     uint8_t output_count;
     uint8_t network_count;
 {% if secure %}
@@ -154,7 +154,7 @@ static struct {
     uint32_t given;
 } input;
 
-/* Give the rows that have come: as many together as there is room for. */
+/* Give the rows that have arrived, as many at a time as there is room for. */
 static bool give_rows(const struct ethosgen_network *network)
 {
     uint32_t first = input.given / network->row_bytes;
@@ -196,7 +196,7 @@ static bool take_input(const struct frame *frame)
         input.bytes = 0;
         input.given = 0;
     }
-    bool is_new = place.offset == input.bytes; /* a repeated request is here already */
+    bool is_new = place.offset == input.bytes; /* the rows of a repeated request are already here */
     if (place.offset > input.bytes ||
         (is_new && !take_rows(network, frame->body + sizeof place, bytes))) {
         return false;

@@ -23,7 +23,7 @@
 #define SERVER_NPU_EVENTS 4
 {% if networks[0].feed %}
 
-/* The rows of the input that come together, as a camera's DMA would bring them. */
+/* The rows of the input that arrive together, as from a camera's DMA. */
 #ifndef SERVER_FEED_ROWS
 #define SERVER_FEED_ROWS 1
 #endif
@@ -59,7 +59,7 @@ struct server_firmware {
 };
 
 {% if handover %}
-/* Keep what the functions below need. */
+/* Store the parameters of the functions below. */
 void server_begin(const struct server_firmware *firmware);
 
 /* Serve the request that waits in frames.h; return false if the other side says goodbye. */
@@ -77,7 +77,7 @@ uint32_t server_failed(void);
 uint32_t server_run(const struct server_firmware *firmware);
 {% endif %}
 
-/* A processor fault. A stack that was used up has overflowed. */
+/* A processor fault. A stack that is used up has overflowed. */
 struct server_fault {
     uint32_t cfsr; /* the fault status register */
     uint32_t pc;   /* the program counter, 0: unknown */

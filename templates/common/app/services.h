@@ -29,11 +29,11 @@ void board_wait(const volatile bool *event);
 /* End the program: a simulator exits with this status, a board stops. */
 void board_exit(uint32_t status);
 
-/* Return the largest number of bytes of main()'s stack that were in use since the start. */
+/* Return the most bytes of main()'s stack that were in use since the start. */
 uint32_t board_stack_bytes(void);
 
-/* Count the stack below the calling function anew; return what was in use since the last call, in bytes.
- * Only start-up code of ethosgen has these. */
+/* Start a new count of the stack below the calling function; return the bytes that were in use
+ * since the last call. Only ethosgen's start-up code has these functions. */
 void board_stack_mark(void);
 uint32_t board_stack_since_mark(void);
 

@@ -1,7 +1,7 @@
 {# The data cache's registers, and the loop that cleans and invalidates lines, for the hooks of the NPU
    and of devices. #}
 {% macro definitions() %}
-/* Caches, in the System Control Space. A core without a data cache reads CCR_DC as 0. */
+/* Caches, in the System Control Space. Without a data cache, CCR_DC reads as 0. */
 #define CCR (*(volatile uint32_t *)0xE000ED14u)
 #define DCCIMVAC (*(volatile uint32_t *)0xE000EF70u)
 enum { CCR_DC = 0x10000u };

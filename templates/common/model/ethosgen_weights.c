@@ -46,7 +46,7 @@ static uint32_t crc_of_header(const struct ethosgen_weights_header *header)
     return ethosgen_weights_crc(start, &data[BEHIND_CRC], (uint32_t)sizeof *header - (uint32_t)BEHIND_CRC);
 }
 
-/* Return whether all regions are aligned, and in the file behind their table. */
+/* Return whether all regions are aligned, and in the file after their table. */
 static int has_regions(const struct ethosgen_weights_header *header, uint32_t alignment)
 {
     uint32_t bytes = header->bytes;

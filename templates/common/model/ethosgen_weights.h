@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Weights in a file apart from the code, for example in external flash: one file for each network. It
- * has the weights, all other constants and the NPU's commands. Nothing of it is copied: networks read
- * it where it is.
+ * contains the weights, all other constants and the NPU's commands. Nothing is copied: networks read the
+ * file in place.
  *
  * A file may be longer than its content: erased flash may follow. The checks find damage and mistakes,
  * not attacks: whoever can write a file with a correct CRC-32 controls the network. Check a signature
@@ -32,9 +32,9 @@ struct ethosgen_weights_header {
     uint32_t format;      /* ETHOSGEN_WEIGHTS_FORMAT */
     uint32_t header_crc;  /* CRC-32 of the other bytes of this header */
     uint32_t bytes;       /* of the whole file */
-    uint32_t content_crc; /* CRC-32 of all behind this header */
+    uint32_t content_crc; /* CRC-32 of everything after this header */
     uint32_t regions;     /* entries of the table */
-    uint32_t revision;    /* a number of yours: see ethosgen weights build --revision */
+    uint32_t revision;    /* your own number: see ethosgen weights build --revision */
     uint32_t golden_crc;  /* of the self-test's golden output; 0: none */
     uint8_t digest[ETHOSGEN_WEIGHTS_DIGEST_BYTES]; /* of the code that can use the file */
     uint8_t name[ETHOSGEN_WEIGHTS_NAME_BYTES];     /* the network's, padded with 0 */
@@ -45,7 +45,7 @@ struct ethosgen_weights_region {
     uint32_t bytes;
 };
 
-/* What a network's code expects of a file. */
+/* A network's requirements for its file. */
 struct ethosgen_weights_code {
     uint8_t digest[ETHOSGEN_WEIGHTS_DIGEST_BYTES];
     uint8_t name[ETHOSGEN_WEIGHTS_NAME_BYTES];
@@ -54,9 +54,9 @@ struct ethosgen_weights_code {
 };
 
 /*
- * Check whether code can use the file at `file`, of which it may read `bytes` bytes.
+ * Check whether code can use the file at `file`; the check may read `bytes` bytes there.
  *
- * It reads all of the file once, and nothing behind `bytes` or the file. Returns ETHOSGEN_OK, or in
+ * It reads all of the file once, and nothing beyond `bytes` or the file. Returns ETHOSGEN_OK, or in
  * this order of checks
  *     ETHOSGEN_NO_WEIGHTS             file is NULL
  *     ETHOSGEN_WEIGHTS_MISALIGNED     file is not a multiple of the alignment
@@ -107,7 +107,7 @@ static inline uint32_t ethosgen_weights_add(uint32_t sum, uint64_t words)
 }
 
 /*
- * Return a sum of the header's words but for the name: both CRCs, the sizes and the digest. Each run
+ * Return a sum of the header's words except the name: both CRCs, the sizes and the digest. Each run
  * compares it with the sum of the file that the network's init accepted. Any single changed bit
  * changes it.
  */
@@ -115,7 +115,7 @@ static inline uint32_t ethosgen_weights_sum(const void *file)
 {
     const uint64_t *pairs = (const uint64_t *)file;
 
-    /* No loop, and two words at a time: every run executes this, in 17 instructions of a Cortex-M4. */
+    /* No loop, and two words at a time: every run executes this, in 17 instructions on a Cortex-M4. */
     uint32_t sum = ethosgen_weights_turned((uint32_t)pairs[0]) ^ (uint32_t)(pairs[0] >> 32u);
     sum = ethosgen_weights_add(sum, pairs[1]);
     sum = ethosgen_weights_add(sum, pairs[2]);

@@ -63,7 +63,7 @@ _Alignas({{ NAME }}_ARENA_ALIGNMENT) static int8_t {{ name }}_state[{{ NAME }}_S
 static const char identity[] = "ethosgen:" {{ NAME }}_VERSION ":{{ name }}:" {{ '"apart"' if apart else NAME ~ "_DIGEST" }} ":" {{ NAME }}_BUILD;
 
 {% if streams or apart %}
-/* What {{ name }}_init() found last: runs need ETHOSGEN_OK. */
+/* The last result of {{ name }}_init(): runs need ETHOSGEN_OK. */
 static ethosgen_status readiness = {{ "ETHOSGEN_NO_WEIGHTS" if apart else "ETHOSGEN_NOT_INITIALIZED" }};
 
 {% endif %}
@@ -178,7 +178,7 @@ enum { {{- " CALL, TURN, FED, LEFT " -}} }; /* of {{ name }}_progress, all 0 whe
 
 {% if feed %}
 static uint32_t rows_given;
-static bool is_done; /* the last row has also ended the inference */
+static bool is_done; /* the last row also ended the inference */
 
 {% endif %}
 static void begin(void)
@@ -190,7 +190,7 @@ static void begin(void)
 {% endif %}
 }
 
-/* Compute the next slice, or all that are left. After another status than ETHOSGEN_MORE the next
+/* Compute the next slice, or all that are left. After any status but ETHOSGEN_MORE the next
  * inference begins. */
 static ethosgen_status go_on(bool is_one)
 {

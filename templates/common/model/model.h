@@ -16,8 +16,8 @@
  *     {{ name }}_run();
  *     ... read the output{{ "s" if outputs|length > 1 }}: {{ outputs|map(attribute="buffer")|join(", ") }}
  *
- * The input is never whole in memory. The arena is in use from the first row on; the outputs in it
- * are valid until the next inference's first row.
+ * The input is never whole in memory. The arena is in use from the first row on; the outputs in it are
+ * valid until the next inference's first row.
 {% elif io == "arena" %}
  *
  * and for each inference
@@ -90,8 +90,8 @@ extern "C" {
 
 /*
  * What this is. {{ "The network is in its file of weights, which is not a part of the code." if apart else "The digest is the start of the SHA-256 of the network's file." }}
- * The build is a digest of the library's sources. {{ name }}_init() keeps them all in the firmware, where
- * `ethosgen identify` finds them.
+ * The build is a digest of the library's sources. {{ name }}_init() keeps them all in the firmware, for
+ * `ethosgen identify`.
  */
 {% if not apart %}
 #define {{ NAME }}_DIGEST "{{ network_digest }}"
@@ -170,7 +170,7 @@ extern "C" {
 
 {% for kind, ports in (("input", inputs), ("output", outputs)) if ports|length == 1 and ports[0].label != kind %}
 {% set port, KIND = ports[0], NAME ~ "_" ~ kind.upper() %}
-/* The same of the only {{ kind }} by a name that does not depend on the network's file. */
+/* The same for the only {{ kind }}, under a name that does not depend on the network's file. */
 #define {{ KIND }}_ELEMENTS {{ port.MACRO }}_ELEMENTS
 #define {{ KIND }}_BYTES {{ port.MACRO }}_BYTES
 {% if io == "caller" %}
@@ -211,7 +211,7 @@ static inline void *{{ name }}_{{ kind }}(uint32_t index)
 }
 {% elif ports[0].label != kind %}
 
-/* The only {{ kind }}, by a name that does not depend on the network's file. */
+/* The only {{ kind }}, under a name that does not depend on the network's file. */
 static inline {{ ports[0].ctype }} *{{ name }}_{{ kind }}(void)
 {
     return {{ name }}_{{ ports[0].label }}();
@@ -222,8 +222,8 @@ static inline {{ ports[0].ctype }} *{{ name }}_{{ kind }}(void)
 {% endif %}
 {% if apart %}
 /*
- * Use the weights at `weights`, a file {{ name }}.weights of which `bytes` bytes may be read. They may be
- * in a slot of flash that is longer than the file. The memory must not change while the network is in
+ * Use the weights at `weights`, a file {{ name }}.weights; at most `bytes` bytes are read. The
+ * slot of flash may be longer than the file. The memory must not change while the network is in
  * use{{ ", and the NPU must be able to read it" if npu }}. Call this again for other weights.
  *
  * Returns ETHOSGEN_OK, a status of ethosgen_weights_check(){{ ", ETHOSGEN_NOT_INITIALIZED, or\n * ETHOSGEN_NPU_OTHER_PRODUCT, _MACS or _VERSION" if npu }}. If the weights are refused, the network has
@@ -264,8 +264,8 @@ void {{ name }}_reset(void);
  * Give `count` rows of the input from row number `first` on, {{ feed.elements|counted("element") }} each, and compute what they allow.
  *
  * Rows come from the top of the picture to the bottom, in any portions. Row 0 begins an inference,
- * also if the last one has not ended. The rows are copied. After row {{ feed.rows - 1 }}, call {{ name }}_run(), or
- * {{ name }}_step() until it does not return ETHOSGEN_MORE.
+ * even if the last one has not ended. The rows are copied. After row {{ feed.rows - 1 }}, call
+ * {{ name }}_run(), or {{ name }}_step() until it does not return ETHOSGEN_MORE.
  *
  * Returns ETHOSGEN_OK, or, without an effect: ETHOSGEN_WRONG_ROW if `first` is neither 0 nor the row
  * after the last one, ETHOSGEN_TOO_MANY_ROWS for rows after the last, or ETHOSGEN_BAD_BUFFER for NULL.

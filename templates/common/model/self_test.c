@@ -23,7 +23,7 @@
 #include <string.h>
 
 {% if apart %}
-/* The header's bytes before and behind its own CRC. */
+/* The header's bytes before and after its own CRC. */
 #define START_BYTES ((uint32_t)offsetof(struct ethosgen_weights_header, header_crc))
 #define BEHIND_CRC ((uint32_t)offsetof(struct ethosgen_weights_header, bytes))
 #define PARTS {{ 3 + self_test.streams|length }}u
@@ -61,7 +61,7 @@ static const {{ input.ctype }} stored_{{ input.label }}[{{ input.stored.count }}
 #define GOLDEN_CRC 0x{{ "%08x"|format(self_test.crc) }}u
 {% endif %}
 {% if self_test.runs > 1 %}
-/* The network takes so many inputs until it gives an output. */
+/* The network takes this many inputs before it gives an output. */
 #define RUNS {{ self_test.runs }}u
 {% endif %}
 
@@ -119,7 +119,7 @@ static uint32_t crc_of_output({{ self_test.output_parameters or "void" }})
 static ethosgen_status infer({{ "uint32_t golden_crc" if apart }}{{ ", " if apart and self_test.parameters }}{{ self_test.parameters or ("" if apart else "void") }})
 {
 {% if npu %}
-    /* A run that is in progress needs the inputs that it has. */
+    /* A run in progress still needs its inputs. */
     if (!ethosgen_npu_take()) {
         return ETHOSGEN_BUSY;
     }
@@ -159,7 +159,7 @@ static bool is_unusable(const void *buffer)
 
 {% endif %}
 {% if self_test.has_run or streams %}
-/* What follows when all constants are right. */
+/* The rest of the test, when all constants are correct. */
 static ethosgen_status finish({{ self_test.parameters or "void" }})
 {
 {% if streams %}
@@ -191,7 +191,7 @@ static ethosgen_status finish({{ self_test.parameters or "void" }})
 static ethosgen_status read_constants(struct ethosgen_self_test *state, uint32_t bytes)
 {
 {% if apart %}
-    /* Without a header that is as it was, the file's length means nothing. */
+    /* If the header has changed, the file's length is meaningless. */
     ethosgen_status status = {{ name }}_weights_status();
 
     if (status != ETHOSGEN_OK) {

@@ -4,7 +4,7 @@
  * The self-test of {{ name }}: are its constants{{ ", the NPU" if streams }} and the result of an inference right?
  *
 {% if apart %}
- *  1. The CRC-32 of the file of weights: its header, and all behind it.
+ *  1. The CRC-32 of the file of weights: its header, and everything after it.
 {% else %}
  *  1. The CRC-32 (IEEE 802.3, as zlib's) of its weights{{ ", the NPU's commands" if commands_bytes }} and the constants of its operators.
 {% endif %}
@@ -63,8 +63,8 @@ extern "C" {
 {% if npu %}
  *     ETHOSGEN_BUSY                 another run is in progress
 {% endif %}
- *     ETHOSGEN_SELF_TEST_OUTPUT     the inference has given another output
- *     another status                the inference has failed with it
+ *     ETHOSGEN_SELF_TEST_OUTPUT     the inference gave another output
+ *     another status                the inference failed with it
 {% endif %}
 {% if self_test.parameters %}
  *     ETHOSGEN_BAD_BUFFER           a buffer is NULL or not aligned: they are as for {{ name }}_run()
@@ -75,8 +75,10 @@ ethosgen_status {{ name }}_self_test({{ self_test.parameters or "void" }});
 /*
  * The same in slices: each call reads up to `bytes` bytes of the constants, at least one.
  *
- * Returns ETHOSGEN_MORE until the last call, which {{ "checks the NPU and " if streams and self_test.has_run }}{{ "runs the inference" if self_test.has_run else "checks the NPU" if streams else "reads the last bytes" }}{{ ", so that only\n * this one overwrites anything" if self_test.has_run }}. `state` must be all 0 before the first call, and is after the last. A state
- * that no call has left is ETHOSGEN_BAD_VALUE, NULL is ETHOSGEN_BAD_BUFFER.
+ * Returns ETHOSGEN_MORE until the last call, which
+ * {{ "checks the NPU and " if streams and self_test.has_run }}{{ "runs the inference" if self_test.has_run else "checks the NPU" if streams else "reads the last bytes" }}{{ ", so that only\n * this call overwrites anything" if self_test.has_run }}. `state` must be all 0 before the first call,
+ * and is after the last. A state that no call has left gives ETHOSGEN_BAD_VALUE, NULL gives
+ * ETHOSGEN_BAD_BUFFER.
  */
 ethosgen_status {{ name }}_self_test_step(struct ethosgen_self_test *state, uint32_t bytes{{ ", " ~ self_test.parameters if self_test.parameters }});
 

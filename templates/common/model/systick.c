@@ -22,8 +22,8 @@ enum {
 #define ETHOSGEN_{{ unit }}_CLOCK_HZ {{ board.cpu.clock_hz or 1000000000 }}u
 #endif
 
-/* SysTick has wrapped since the clock was last read. SYST_CSR reports this once. The count alone does
- * not show it: each tick of an RTOS may wake the wait at the same count. */
+/* SysTick has wrapped since the clock was last read. SYST_CSR reports this once. The count alone
+ * does not show it: an RTOS's ticks may wake the wait at the same count each time. */
 static bool has_gone_round;
 
 /* Start SysTick without its interrupt, if it is not in use; return the old value of SYST_CSR. No other

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Devices on the machine that ethosgen runs on: an accelerator's driver with the device's model, or with
- * software in its place. `backend/wrapped/host_device.py` compiles this file with the driver.
+ * software instead. `backend/wrapped/host_device.py` compiles this file with the driver.
  */
 #include "ethosgen_devices.h"
 
@@ -52,9 +52,9 @@ void ethosgen_device_flush(const void *start, uint32_t bytes)
 
 /*
  * A write-back cache between the driver and the device, as large as the memory: a line moves when the
- * driver flushes it, and, as caches may at any time, while the driver waits. The file is main memory;
- * the driver sees its own copy at the same addresses. A line is dirty if it differs from what was last
- * read into it.
+ * driver flushes it and, since caches may do so at any time, while the driver waits. The file is main
+ * memory; the driver sees its own copy at the same addresses. A line is dirty if it differs from its
+ * content when it was last read.
  */
 enum { LINE_BYTES = 32 };
 static unsigned char *seen, *was_read, *main_memory;

@@ -1,6 +1,6 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The side of ethosgen of ethosgen_model.h; ethosgen/device/loading.py calls it. */
+/* ethosgen's side of ethosgen_model.h; ethosgen/device/loading.py calls it. */
 #include "ethosgen_model.h"
 
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a device's functional model in C may use. ethosgen compiles the model for this machine, and
- * runs it in a process of its own.
+ * The interface of a device's functional model in C. ethosgen compiles the model for this machine, and
+ * runs it in its own process.
  */
 #ifndef ETHOSGEN_MODEL_H
 #define ETHOSGEN_MODEL_H
@@ -15,15 +15,15 @@
 /* Set the registers' values after power-on. */
 void ethosgen_model_reset(void);
 
-/* Look at the registers and do what they ask for; return whether there was anything to do. Called again
- * and again. */
+/* Read the registers and do what they request; return whether there was anything to do. Called
+ * repeatedly. */
 bool ethosgen_model_poll(void);
 
 /* Registers, by their offsets in bytes. An offset outside the registers ends the model with an error. */
 uint32_t ethosgen_model_get(uint32_t offset);
 void ethosgen_model_set(uint32_t offset, uint32_t value);
 
-/* Where bytes of the processor's memory are on this machine. Bytes outside the memory that the device may
+/* The address on this machine of bytes of the processor's memory. Bytes that the device may not
  * read, or write, end the model with an error. */
 const void *ethosgen_model_read(uint32_t address, uint32_t bytes);
 void *ethosgen_model_write(uint32_t address, uint32_t bytes);

@@ -52,7 +52,7 @@ void ethosgen_device_irq_handler(const struct ethosgen_device *device)
     }
 }
 
-/* Let the device's next interrupt end a sleep. One that is left from before does not. */
+/* Let the device's next interrupt end a sleep. One left from before does not. */
 static void listen(const struct ethosgen_device *device)
 {
     if (device->irq >= 0) {
@@ -78,7 +78,7 @@ int32_t ethosgen_device_await(const struct ethosgen_device *device, uint32_t off
     while ((*awaited & mask) != value && status == ETHOSGEN_OK) {
         if (device->irq >= 0) {
             MASK();
-            listen(device); /* before the last look: what comes after it ends the sleep */
+            listen(device); /* before the last look: a later interrupt ends it */
             if ((*awaited & mask) != value) {
                 ethosgen_device_sleep(device);
             }

@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 {% import "model/cache.c" as cache %}
 /*
- * The devices besides the NPU on Zephyr: their places, waiting for them, and the hooks that an
+ * The devices besides the NPU on Zephyr: their addresses, waiting for them, and the hooks that an
  * application may replace; see ethosgen_device.h. Addresses and interrupts come from the devicetree:
  * boards/on_*.overlay has a node for each device.
  *
@@ -15,7 +15,7 @@
 #include <zephyr/irq.h>
 #include <zephyr/kernel.h>
 
-/* An interrupt that is lost costs at most this time. */
+/* A lost interrupt costs at most this time. */
 #define LOOK_AGAIN_MS 10
 
 {% for device in devices %}
@@ -27,7 +27,7 @@
 {% if device.has_model %}
 #error "native_sim has no {{ device.name }}: build with --on qemu"
 {% else %}
-#define {{ device.c_name|upper }}_BASE 0 /* its driver computes by itself */
+#define {{ device.c_name|upper }}_BASE 0 /* its driver computes in software */
 #define {{ device.c_name|upper }}_IRQ (-1)
 {% endif %}
 #else
@@ -122,7 +122,7 @@ int32_t ethosgen_device_await(const struct ethosgen_device *device, uint32_t off
     while ((*awaited & mask) != value && status == ETHOSGEN_OK) {
         k_sem_reset(interrupts_of(device));
         if (device->irq >= 0) {
-            irq_enable((unsigned int)device->irq); /* before the last look: what comes after it ends the sleep */
+            irq_enable((unsigned int)device->irq); /* before the last look: a later interrupt ends it */
         }
         if ((*awaited & mask) != value) {
             ethosgen_device_sleep(device);

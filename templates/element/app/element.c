@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs this element's part of a network on the frames that the element before hands over.
+ * Runs this element's part of a network on the frames from the element before.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -20,8 +20,8 @@ volatile uint32_t element_interrupt_ticks;
 uint32_t element_wait_ticks;
 
 static struct element_report report;
-static struct ethosgen_handover_header *pending; /* its results wait for room behind */
-static bool is_stopped;                         /* a frame was wrong: nothing more is answered */
+static struct ethosgen_handover_header *pending; /* its results wait for room in the next element */
+static bool is_stopped;                         /* a frame was wrong: no more answers */
 
 uint32_t element_elapsed(void)
 {
@@ -40,7 +40,7 @@ uint32_t element_ticks(void)
     static uint32_t last;
     uint32_t now = element_elapsed() - element_wait_ticks;
 
-    /* The ticks of an interrupt's entry are an estimate: time must not go back for it. */
+    /* The ticks of an interrupt's entry are an estimate, which must not turn time back. */
     if (now - last <= UINT32_MAX / 2) {
         last = now;
     }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs this element's part of a network on the frames that the element before hands over.
+ * Runs this element's part of a network on the frames from the element before.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -19,10 +19,10 @@ extern volatile bool element_event;
 extern volatile uint32_t element_interrupts;
 extern volatile uint32_t element_interrupt_ticks;
 
-/* The ticks of waits until a link took more. */
+/* The ticks of waits until a link accepted more. */
 extern uint32_t element_wait_ticks;
 
-/* Return board_ticks() without those of the links' interrupts, which have their own figure. */
+/* Return board_ticks() without the ticks of the links' interrupts, which have their own figure. */
 uint32_t element_elapsed(void);
 
 /* Return the ticks of this element's own work: neither interrupts of the links nor waits for them. */
@@ -32,7 +32,7 @@ uint32_t element_ticks(void);
 struct element_report {
     uint32_t received; /* frames */
     uint32_t sent;
-    uint32_t status;             /* of the last frame that was handed on */
+    uint32_t status;             /* of the last frame handed on */
     uint32_t interrupts;         /* of the links */
     uint32_t interrupt_ticks[2]; /* low word, high word, as all below */
     uint32_t receive_ticks[2];

@@ -46,7 +46,7 @@ void ethosgen_handover_put_back(uint8_t byte)
     put(BEFORE_BASE, byte);
 }
 
-/* The time before and after what count() sees: some twelve instructions. */
+/* The time before and after count()'s measurement: about twelve instructions. */
 #define ENTRY_TICKS (BOARD_TICKS_HZ / 1000000u * 3u / 4u)
 
 static void count(uint32_t started)

@@ -4,7 +4,7 @@
  * {{ board.description }}: doorbells to the other core, Arm's message handling units (MHUv2).
  *
  * A doorbell is bit 0 or 1 of the first channel, for frames with an even or an odd number: at most two
- * are on their way.
+ * are in transit.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -33,7 +33,7 @@ enum { INT_COMBINED = 1u << 2 };
 #define {{ name }}_SEND 0x{{ "%08x"|format(line.send_addr) }}u
 {% endfor %}
 
-/* The time before and after what count() sees: some twelve instructions. */
+/* The time before and after count()'s measurement: about twelve instructions. */
 #define ENTRY_TICKS (BOARD_TICKS_HZ / 1000000u * 3u / 4u)
 
 static uint32_t next_before;
@@ -86,8 +86,8 @@ void ethosgen_handover_put(uint8_t byte)
 
 {% if is_first %}
 /* The first element: your application writes a frame to the shared memory, calls
- * ethosgen_handover_take(number) and sets element_event; here it gets the room back. Define this
- * function without `weak`. */
+ * ethosgen_handover_take(number) and sets element_event; this function gives the room back. Define
+ * this function without `weak`. */
 __attribute__((weak)) void ethosgen_handover_put_back(uint8_t byte)
 {
     (void)byte;

@@ -31,14 +31,14 @@ struct sent_frame {
 
 static struct {
 {% if handover.is_serial %}
-    uint32_t count;  /* bytes of the frame that arrives */
+    uint32_t count;  /* bytes of the arriving frame */
     uint32_t bytes;  /* of its tensors */
     bool is_ignored; /* the stream is out of step */
 {% endif %}
     uint32_t released;
     uint32_t given_back; /* by the element behind */
     uint32_t sent;
-    bool is_broken;  /* the element behind gave back what was not its own */
+    bool is_broken;  /* the next element gave back another frame's room */
     bool has_failed; /* a frame was wrong: its room is never given back */
 } state;
 
@@ -53,7 +53,7 @@ static volatile uint32_t fault_detail;
 __attribute__((section(".bss.ethosgen_io.handover"), aligned(32)))
 static struct ethosgen_handover_frame frames[ETHOSGEN_HANDOVER_ROOM];
 
-/* CRC-32 as in zlib and Ethernet, by halves of bytes. */
+/* CRC-32 as in zlib and Ethernet, half a byte at a time. */
 static const uint32_t crc_table[16] = {
     0x00000000u, 0x1DB71064u, 0x3B6E20C8u, 0x26D930ACu, 0x76DC4190u, 0x6B6B51F4u,
     0x4DB26158u, 0x5005713Cu, 0xEDB88320u, 0xF00F9344u, 0xD6D6A3E8u, 0xCB61B38Cu,
@@ -87,7 +87,7 @@ static bool is_foreign(const struct ethosgen_handover_header *header)
            header->identity[1] != ETHOSGEN_HANDOVER_IDENTITY_1;
 }
 
-/* Return what is wrong with the first fields of a header, 0 if nothing is. */
+/* Return the error in the first fields of a header, 0 if there is none. */
 static uint32_t check_size(const struct ethosgen_handover_header *header)
 {
     if (header->magic != ETHOSGEN_HANDOVER_MAGIC) {
@@ -216,7 +216,7 @@ static void clean(const void *start, uint32_t bytes)
 {% endif %}
 {% endif %}
 
-/* Return what is wrong with a frame, 0 if nothing is. */
+/* Return the error in a frame, 0 if there is none. */
 static uint32_t check(const struct ethosgen_handover_frame *frame)
 {
     const struct ethosgen_handover_header *header = &frame->header;
@@ -243,7 +243,7 @@ static uint32_t check(const struct ethosgen_handover_frame *frame)
         return ETHOSGEN_HANDOVER_LOST;
     }
     if (header->status != 0) {
-        return 0; /* that of an element before, which is handed on */
+        return 0; /* an earlier element's, which is handed on */
     }
     if (is_foreign(header)) {
         return ETHOSGEN_HANDOVER_FOREIGN;
@@ -253,12 +253,12 @@ static uint32_t check(const struct ethosgen_handover_frame *frame)
 
 struct ethosgen_handover_header *ethosgen_handover_received(void)
 {
-    /* A copy: what the other element writes must never be in a dirty line of this one's cache. */
+    /* A copy: the other element's data must never be in a dirty line of this one's cache. */
     static struct ethosgen_handover_header current;
     uint32_t found = 0;
     uint32_t detail = 0;
 
-    /* Frames that arrived before the interrupt found a fault are whole. */
+    /* Frames that arrived before the interrupt found a fault are complete. */
     if (arrived != state.released) {
         const struct ethosgen_handover_frame *frame = frame_of(state.released);
 

@@ -30,8 +30,8 @@ WEAK bool ethosgen_npu_wait(const volatile bool *finished)
 WEAK bool ethosgen_npu_wait(const volatile bool *finished)
 {
     /* Interrupts are masked: one that comes between the test and WFI stays pending and still ends WFI.
-     * Without the mask it would be handled first, and WFI would sleep on. If SysTick's interrupt is
-     * ours, it is cleared before interrupts are unmasked. */
+     * Without the mask its handler would run first, and WFI would keep sleeping. If SysTick's
+     * interrupt is ours, it is cleared before interrupts are unmasked. */
     __asm volatile("cpsid i" ::: "memory");
     if (!*finished) {
         {{ systick.sleep() | indent(8) }}
@@ -79,8 +79,8 @@ extern const uint32_t __ethosgen_weights_start[] __attribute__((weak));
 extern const uint32_t __ethosgen_weights_end[] __attribute__((weak));
 
 /* Clean and invalidate each line that the NPU may read or write. After the run these lines are clean,
- * since the processor writes nothing there: only lines that it has read since are dropped. Not inlined:
- * with the cache off, a hook need not save registers. */
+ * since the processor writes nothing there: only lines that it has read since then are dropped. Not
+ * inlined: with the cache off, a hook need not save registers. */
 static NOINLINE void flush(const uintptr_t base[ETHOSGEN_NPU_BASES],
                            const uint32_t bytes[ETHOSGEN_NPU_BASES])
 {

@@ -43,7 +43,7 @@ enum {
 #define STATUS_WEIGHT_FAULTS STATUS_WD_FAULT
 #endif
 
-/* What makes a run fail, whatever else STATUS shows. */
+/* The bits that make a run fail, whatever else STATUS shows. */
 #define STATUS_FAULTS \
     (STATUS_BUS_STATUS | STATUS_PARSE_FAULTS | STATUS_WEIGHT_FAULTS | STATUS_ECC_FAULT)
 
@@ -59,8 +59,8 @@ enum {
     CMD_POWER_Q_ENABLE = 1u << 3
 };
 
-/* After a reset the NPU's clock and power may be turned off, and with the power its registers are lost.
- * A run forbids both before it writes any, and allows them again at its end. */
+/* After a reset the NPU's clock and power may be turned off, and without power it loses its
+ * registers. A run forbids both before it writes a register, and allows them again at its end. */
 #define CMD_STAY_ON 0u
 #define CMD_REST (CMD_CLEAR_IRQ | CMD_CLOCK_Q_ENABLE | CMD_POWER_Q_ENABLE)
 
@@ -80,7 +80,7 @@ static struct {
     struct ethosgen_npu_registers last;
 } npu;
 
-/* A test on a host replaces these with calls into its NPU model. */
+/* A test on a host replaces these with calls of its NPU model. */
 #ifndef ETHOSGEN_NPU_GET
 #define ETHOSGEN_NPU_GET(addr) (*(const volatile uint32_t *)(addr))
 #define ETHOSGEN_NPU_PUT(addr, value) ((void)(*(volatile uint32_t *)(addr) = (value)))
@@ -144,7 +144,7 @@ static bool is_up(struct timer *timer, uint32_t limit_ms)
     return timer->ms >= limit_ms;
 }
 
-/* Reset the NPU and check that it was reset: STATUS must show nothing of an earlier run. */
+/* Reset the NPU and check that it was reset: STATUS must show no trace of an earlier run. */
 static ethosgen_status reset(void)
 {
     ethosgen_npu_reset_begin();
@@ -205,7 +205,7 @@ static inline void begin_run(void)
 /* The driver's part of a run's end, once STATUS and QREAD are saved. */
 static void rest(void);
 
-/* Finish the current run if the NPU has stopped. Call it with interrupts masked, or in the NPU's
+/* Finish the current run if the NPU has stopped. Call this with interrupts masked, or in the NPU's
  * interrupt. */
 static bool finish_if_ended(void)
 {
@@ -293,8 +293,8 @@ static inline ethosgen_status verdict(void)
 
 volatile uint8_t ethosgen_npu_is_taken;
 
-/* Arm's core driver also compares the words of a stream's header, but only reports a failure; here
- * each difference has its status. */
+/* Arm's core driver also compares the words of a stream's header, but reports only a failure; here
+ * each difference has its own status. */
 ethosgen_status ethosgen_npu_check(uint32_t config, uint32_t id)
 {
     if (npu.base_addr == 0u) {

@@ -35,7 +35,7 @@ int32_t {{ name }}_npu_invoke(int32_t stream, const void *base0, const void *bas
     (void)base2;
 {% endif %}
 {% if apart %}
-    /* Static, because Arm's driver may ask for its ports at any time. */
+    /* Static, because Arm's driver may need its ports at any time. */
     static struct ethosgen_npu_stream current;
     const struct ethosgen_weights_region *commands =
         ethosgen_weights_region({{ name }}_weights_file, command_regions[stream]);

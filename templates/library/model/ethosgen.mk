@@ -5,7 +5,7 @@
 #
 #     include PATH/model/ethosgen.mk
 #
-# builds $({{ NAME }}_LIBRARY) in BUILD_DIR with your CC, CPPFLAGS and CFLAGS. Link it behind your
+# builds $({{ NAME }}_LIBRARY) in BUILD_DIR with your CC, CPPFLAGS and CFLAGS. Link it after your
 # objects, before -lm, and compile your own files with $({{ NAME }}_INCLUDES).
 ethosgen_goal := $(.DEFAULT_GOAL)
 {% for one in external %}
@@ -26,7 +26,7 @@ $(error {{ one.owner }} needs {{ one.title }}: build this library with its CMake
 {% include "npu/driver.mk" ignore missing %}
 {% endif %}
 
-# Files that all libraries from ethosgen have in common: two libraries of one build must have the same.
+# Files that all of ethosgen's libraries share: in one build they must be identical.
 define {{ NAME }}_CHECK
 ifneq ($$(or $$(ETHOSGEN_COMMON_$(1)),$(2)),$(2))
 $$(error $(1) in $$({{ NAME }}_DIR) and in another library of this build differ: the two are for different NPUs or from different versions of ethosgen; put all networks into one library: ethosgen project ONE.tflite OTHER.tflite --platform library)

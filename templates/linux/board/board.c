@@ -38,7 +38,7 @@ static struct {
     size_t count;
 } sending;
 
-static struct termios usual; /* the terminal's mode before the program */
+static struct termios usual; /* the terminal's mode before the program started */
 static bool is_terminal;
 
 static void restore_terminal(void)
@@ -120,7 +120,7 @@ static void receive(void)
     }
 }
 
-/* No interrupt sets the event, but a byte that is received here. */
+/* No interrupt sets the event: a byte received here does. */
 void board_wait(const volatile bool *event)
 {
     flush();
@@ -140,7 +140,7 @@ void board_exit(uint32_t status)
     exit(status == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-/* Linux grows the stack as needed; nobody counts it. */
+/* Linux grows the stack as needed; its use is not counted. */
 uint32_t board_stack_bytes(void)
 {
     return 0;

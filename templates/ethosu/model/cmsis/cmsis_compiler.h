@@ -8,7 +8,7 @@
 #ifndef ETHOSGEN_CMSIS_COMPILER_H
 #define ETHOSGEN_CMSIS_COMPILER_H
 
-/* The driver looks again after each WFE, so one that does nothing only costs energy. */
+/* The driver checks again after each WFE, so an empty one only costs energy. */
 #ifdef ETHOSGEN_PLAIN_C
 #define __WFE() ((void)0)
 #define __SEV() ((void)0)

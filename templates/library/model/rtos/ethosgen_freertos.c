@@ -73,7 +73,7 @@ void ethosgen_npu_wait_end(void)
 {
     BaseType_t is_woken = pdFALSE;
 
-    (void)xSemaphoreGiveFromISR(npu_ended, &is_woken); /* it fails if it is given: that is enough */
+    (void)xSemaphoreGiveFromISR(npu_ended, &is_woken); /* fails if already given: no harm */
     portYIELD_FROM_ISR(is_woken);
 }
 

@@ -3,7 +3,7 @@
 /*
  * Runs the firmware's networks on request over the console: see server.h.
  *
- * Generated once by ethosgen; yours from now on. Your own application needs what main() does before
+ * Generated once by ethosgen; yours from now on. Your own application needs the steps of main() before
  * server_run(), and the networks' functions, which their headers document.
  */
 #include "board.h"
@@ -63,7 +63,7 @@ static const uint16_t events[][ETHOSGEN_NPU_EVENTS] = {
 static uint32_t runs[ETHOSGEN_NETWORKS];
 static const uint16_t *counted = events[0];
 
-/* The time of measuring counts as waiting, not as the network's own work. */
+/* Time spent measuring counts as waiting, not as the network's own work. */
 void ethosgen_npu_begin(uintptr_t base_addr)
 {
     stop_counting();
@@ -71,7 +71,8 @@ void ethosgen_npu_begin(uintptr_t base_addr)
     go_on_counting();
 }
 
-/* The rest of the NPU's interrupt, until ethosgen_npu_wait_end(), is the network's own work again. */
+/* The rest of the NPU's interrupt, until ethosgen_npu_wait_end(), counts as the network's own work
+ * again. */
 void ethosgen_npu_end(uintptr_t base_addr)
 {
     ethosgen_npu_pmu_add(base_addr, &pmu);
@@ -83,7 +84,7 @@ void ethosgen_npu_wait_end(void)
     stop_counting();
 }
 
-/* What the thread did meanwhile depends on when the interrupt came: it counts as waiting. */
+/* The thread's work in the meantime depends on when the interrupt came: it counts as waiting. */
 void ethosgen_npu_resume(void)
 {
     go_on_counting();
@@ -169,7 +170,7 @@ static ethosgen_status init(void)
     if (status == ETHOSGEN_OK) {
         status = ethosgen_networks_self_test();
 #if ETHOSGEN_HAS_NPU
-        pmu = (struct ethosgen_npu_pmu){0}; /* it counts inferences that were asked for */
+        pmu = (struct ethosgen_npu_pmu){0}; /* it counts only requested inferences */
 #endif
     }
 #endif

@@ -43,7 +43,7 @@ struct hello {
     uint32_t init_status;
     uint32_t init_ticks;
     char digest[16];
-    uint8_t input_count; /* inputs and outputs are those of all networks together */
+    uint8_t input_count; /* inputs and outputs of all networks together */
     uint8_t output_count;
     uint8_t network_count;
     uint8_t reserved;

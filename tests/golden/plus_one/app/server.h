@@ -43,7 +43,7 @@ struct server_firmware {
  * runs that failed. */
 uint32_t server_run(const struct server_firmware *firmware);
 
-/* A processor fault. A stack that was used up has overflowed. */
+/* A processor fault. A stack that is used up has overflowed. */
 struct server_fault {
     uint32_t cfsr; /* the fault status register */
     uint32_t pc;   /* the program counter, 0: unknown */

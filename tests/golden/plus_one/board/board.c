@@ -36,7 +36,7 @@ enum { CLIDR_CTYPE1_INSTRUCTION = 1u << 0, CLIDR_CTYPE1_DATA = 1u << 1, CLIDR_CT
 #define CACHE_LINE_BYTES 32u
 
 #ifdef BOARD_ON_QEMU
-static uint32_t clock_cost; /* the instructions of a call of board_ticks() */
+static uint32_t clock_cost; /* the instructions that a call of board_ticks() takes */
 #endif
 
 void board_init(void)
@@ -87,9 +87,9 @@ static inline uint32_t read_counter(void)
 }
 
 #ifdef BOARD_ON_QEMU
-/* Exactly the instructions outside this function: those between two looks at the counter are the whole
- * number that is nearest. Ticks alone would depend on where in a tick an instruction comes, since QEMU's
- * time goes on with real time in WFI. */
+/* Exactly the instructions outside this function: those between two reads of the counter, rounded
+ * to the nearest whole number. Ticks alone would depend on an instruction's position within a tick,
+ * since QEMU's time follows real time during WFI. */
 __attribute__((noinline)) uint32_t board_ticks(void)
 {
     static uint32_t last;

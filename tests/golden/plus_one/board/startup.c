@@ -32,14 +32,14 @@ enum { FAULT_REPORTS = 8 };
 static void copy(uint32_t *to, const uint32_t *end, const uint32_t *from)
 {
     if (to == from) {
-        return; /* the loader has put the data into its place */
+        return; /* the loader has already placed the data */
     }
     while (to < end) {
         *to++ = *from++;
     }
 }
 
-/* Separate functions: the registers that they save take none of main()'s stack. */
+/* Separate functions: the registers that they save take no space on main()'s stack. */
 __attribute__((noinline)) static void call_all(const function *each, const function *end)
 {
     while (each < end) {
@@ -115,8 +115,8 @@ uint32_t board_stack_since_mark(void)
     return (uint32_t)(stack_mark - lowest_used());
 }
 
-/* Every fault ends here: faults that are not enabled escalate. `pc` is where the code was stopped, 0 if
- * there was no room on main()'s stack for the registers that tell it. */
+/* Every fault ends here: faults that are not enabled escalate. `pc` is where the code was stopped,
+ * 0 if there was no room on main()'s stack for the stacked registers. */
 __attribute__((used)) static void report_fault(uint32_t pc, uint32_t has_overflowed)
 {
     uint32_t stack_bytes = (uint32_t)((uintptr_t)__stack_top - (uintptr_t)__stack_limit);
@@ -128,7 +128,7 @@ __attribute__((used)) static void report_fault(uint32_t pc, uint32_t has_overflo
     };
 
     console_init(); /* the fault may have occurred before main() did this */
-    /* Several times and slowly: the other side may be busy, and the connection ends afterwards. */
+    /* Several times, slowly: the other side may be busy, and the connection ends afterwards. */
     for (int i = 0; i < FAULT_REPORTS; i++) {
         uint32_t since = board_ticks();
         server_fault(&fault);
@@ -139,8 +139,8 @@ __attribute__((used)) static void report_fault(uint32_t pc, uint32_t has_overflo
 }
 
 /* The processor has stacked r0 to r3, r12, lr, pc and xpsr: on main()'s stack, unless that has
- * overflowed, or on the process stack of an RTOS's thread. Nothing returns from here, so the report has
- * all of main()'s stack, of which too little may be left. */
+ * overflowed, or on the process stack of an RTOS's thread. Nothing returns from here, so the report
+ * may use all of main()'s stack; too little may be left of it. */
 __attribute__((naked)) static void Fault_Handler(void)
 {
     __asm volatile(".syntax unified\n\t"

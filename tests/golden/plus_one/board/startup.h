@@ -12,7 +12,7 @@
 #define IRQ_NPU 56u
 #define IRQ_BELL 44u
 
-/* The highest of them plus one: the length of the vector table's part for interrupts. */
+/* The highest of them plus one: the length of the vector table for interrupts. */
 #define IRQ_COUNT 57u
 
 void Reset_Handler(void);

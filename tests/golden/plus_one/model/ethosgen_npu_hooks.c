@@ -30,8 +30,8 @@ enum {
 #define ETHOSGEN_NPU_CLOCK_HZ 32000000u
 #endif
 
-/* SysTick has wrapped since the clock was last read. SYST_CSR reports this once. The count alone does
- * not show it: each tick of an RTOS may wake the wait at the same count. */
+/* SysTick has wrapped since the clock was last read. SYST_CSR reports this once. The count alone
+ * does not show it: an RTOS's ticks may wake the wait at the same count each time. */
 static bool has_gone_round;
 
 /* Start SysTick without its interrupt, if it is not in use; return the old value of SYST_CSR. No other
@@ -67,8 +67,8 @@ WEAK bool ethosgen_npu_wait(const volatile bool *finished)
 WEAK bool ethosgen_npu_wait(const volatile bool *finished)
 {
     /* Interrupts are masked: one that comes between the test and WFI stays pending and still ends WFI.
-     * Without the mask it would be handled first, and WFI would sleep on. If SysTick's interrupt is
-     * ours, it is cleared before interrupts are unmasked. */
+     * Without the mask its handler would run first, and WFI would keep sleeping. If SysTick's
+     * interrupt is ours, it is cleared before interrupts are unmasked. */
     __asm volatile("cpsid i" ::: "memory");
     if (!*finished) {
         uint32_t control = start_systick();
@@ -137,7 +137,7 @@ WEAK void ethosgen_npu_end(uintptr_t base_addr)
     (void)base_addr;
 }
 
-/* Caches, in the System Control Space. A core without a data cache reads CCR_DC as 0. */
+/* Caches, in the System Control Space. Without a data cache, CCR_DC reads as 0. */
 #define CCR (*(volatile uint32_t *)0xE000ED14u)
 #define DCCIMVAC (*(volatile uint32_t *)0xE000EF70u)
 enum { CCR_DC = 0x10000u };
@@ -153,8 +153,8 @@ extern const uint32_t __ethosgen_weights_start[] __attribute__((weak));
 extern const uint32_t __ethosgen_weights_end[] __attribute__((weak));
 
 /* Clean and invalidate each line that the NPU may read or write. After the run these lines are clean,
- * since the processor writes nothing there: only lines that it has read since are dropped. Not inlined:
- * with the cache off, a hook need not save registers. */
+ * since the processor writes nothing there: only lines that it has read since then are dropped. Not
+ * inlined: with the cache off, a hook need not save registers. */
 static NOINLINE void flush(const uintptr_t base[ETHOSGEN_NPU_BASES],
                            const uint32_t bytes[ETHOSGEN_NPU_BASES])
 {

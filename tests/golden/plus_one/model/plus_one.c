@@ -31,7 +31,7 @@ static_assert(PLUS_ONE_OUTPUT_BYTES == PLUS_ONE_OUTPUT_ELEMENTS * (int32_t)sizeo
 /* What `ethosgen identify` finds in a firmware. */
 static const char identity[] = "ethosgen:" PLUS_ONE_VERSION ":plus_one:" PLUS_ONE_DIGEST ":" PLUS_ONE_BUILD;
 
-/* What plus_one_init() found last: runs need ETHOSGEN_OK. */
+/* The last result of plus_one_init(): runs need ETHOSGEN_OK. */
 static ethosgen_status readiness = ETHOSGEN_NOT_INITIALIZED;
 
 extern const uint32_t plus_one_weights[];

@@ -24,7 +24,7 @@ static const struct ethosgen_self_test_part parts[] = {
 };
 #define PARTS (sizeof parts / sizeof parts[0])
 
-/* What follows when all constants are right. */
+/* The rest of the test, when all constants are correct. */
 static ethosgen_status finish(void)
 {
     ethosgen_status identity = ethosgen_npu_check(PLUS_ONE_NPU_CONFIG, PLUS_ONE_NPU_ID);

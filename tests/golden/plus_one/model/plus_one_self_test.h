@@ -39,8 +39,10 @@ ethosgen_status plus_one_self_test(void);
 /*
  * The same in slices: each call reads up to `bytes` bytes of the constants, at least one.
  *
- * Returns ETHOSGEN_MORE until the last call, which checks the NPU. `state` must be all 0 before the first call, and is after the last. A state
- * that no call has left is ETHOSGEN_BAD_VALUE, NULL is ETHOSGEN_BAD_BUFFER.
+ * Returns ETHOSGEN_MORE until the last call, which
+ * checks the NPU. `state` must be all 0 before the first call,
+ * and is after the last. A state that no call has left gives ETHOSGEN_BAD_VALUE, NULL gives
+ * ETHOSGEN_BAD_BUFFER.
  */
 ethosgen_status plus_one_self_test_step(struct ethosgen_self_test *state, uint32_t bytes);
 

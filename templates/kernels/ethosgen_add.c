@@ -44,7 +44,7 @@ static inline int32x4_t sign_shift(int32_t shift)
  */
 #define ETHOSGEN_SUMS(COMBINE)                                                                 \
     const struct ethosgen_scaled *scaled = &add->second;                                       \
-    int32_t factor = add->first_sign * (1 << (ETHOSGEN_ADD_SHIFT - 1));                        \
+    int32_t factor = add->first_sign * (ETHOSGEN_ADD_ONE / 2);                                 \
                                                                                                \
     __asm volatile("cmp %[count], #12\n\t"                                                     \
                    "blt 2f\n\t"                                                                \
@@ -99,11 +99,11 @@ static inline int32x4_t sign_shift(int32_t shift)
                      [count] "+r"(count)                                                       \
                    : [factor] "r"(factor),                                                     \
                      [first_offset] "r"(-factor * add->first.zero_point),                      \
-                     [second_offset] "r"(-scaled->zero_point * (1 << ETHOSGEN_ADD_SHIFT)),     \
+                     [second_offset] "r"(-scaled->zero_point * ETHOSGEN_ADD_ONE),              \
                      [second_mantissa] "r"(scaled->mantissa),                                  \
                      [second_shift] "r"(scaled->shift), [mantissa] "r"(add->mantissa),         \
                      [shift] "r"(add->shift), [zero_point] "r"(add->output.zero_point),        \
-                     [unit] "w"(vdupq_n_s32(1 << ETHOSGEN_ADD_SHIFT)),                         \
+                     [unit] "w"(vdupq_n_s32(ETHOSGEN_ADD_ONE)),                                \
                      [second_sign] "w"(sign_shift(scaled->shift)),                             \
                      [sign] "w"(sign_shift(add->shift)),                                       \
                      [low] "w"(vdupq_n_s32(add->output.low)),                                  \
@@ -135,7 +135,7 @@ void ethosgen_add_one_s8(int8_t *output, const int8_t *first, const int8_t *seco
     const struct ethosgen_add add = *shape;
     int32x4_t first_shift = vdupq_n_s32(add.first.shift), shift = vdupq_n_s32(add.shift);
     int32x4_t low = vdupq_n_s32(add.output.low), high = vdupq_n_s32(add.output.high);
-    int32x4_t right = vdupq_n_s32((*second - add.second.zero_point) * (1 << ETHOSGEN_ADD_SHIFT));
+    int32x4_t right = vdupq_n_s32((*second - add.second.zero_point) * ETHOSGEN_ADD_ONE);
 
     right = scaled(right, add.second.mantissa, vdupq_n_s32(add.second.shift));
     right = vmulq_n_s32(right, add.second_sign);
@@ -151,7 +151,7 @@ void ethosgen_add_one_s8(int8_t *output, const int8_t *first, const int8_t *seco
 #else
 static inline int32_t widened(int8_t value, const struct ethosgen_scaled *input)
 {
-    return ethosgen_requantize((value - input->zero_point) * (1 << ETHOSGEN_ADD_SHIFT),
+    return ethosgen_requantize((value - input->zero_point) * ETHOSGEN_ADD_ONE,
                                input->mantissa, input->shift);
 }
 

@@ -21,7 +21,7 @@ struct curve {
     int32_t middle;
 };
 
-static const struct curve SIGMOID = {9, 10, 1 << 14}, TANH = {8, 8, 0};
+static const struct curve SIGMOID = {9, 10, 0x4000}, TANH = {8, 8, 0};
 
 enum { LINES = 256 };
 

@@ -234,8 +234,9 @@ void ethosgen_mean_s8(int8_t *output, const int8_t *pixels, int32_t count, int32
 void ethosgen_softmax_s8(int8_t *output, const int8_t *input, int32_t rows, int32_t depth,
                          const int32_t *exponentials);
 
-/* Both inputs of a sum are shifted left by this many bits before they are rescaled. */
-enum { ETHOSGEN_ADD_SHIFT = 20 };
+/* Both inputs of a sum are shifted left by this many bits, and so times this factor, before they are
+ * rescaled. */
+enum { ETHOSGEN_ADD_SHIFT = 20, ETHOSGEN_ADD_ONE = 0x100000 };
 
 /* @struct ethosgen_scaled */
 

@@ -79,7 +79,7 @@ static inline int8_t multiplied(int8_t value, int32_t factor, const struct ethos
 {
     int32_t product = (value - mul->first_zero_point) * factor, shift = -mul->shift;
 
-    product = (int32_t)(((int64_t)product * mul->mantissa + (1 << 30)) >> 31);
+    product = (int32_t)(((int64_t)product * mul->mantissa + 0x40000000) >> 31);
     if (shift > 0) {
         product = (product + (product >> 31) + (1 << (shift - 1))) >> shift;
     }

@@ -72,7 +72,7 @@ static inline int32x4_t ethosgen_rounding_x4(int32x4_t shift, int32_t zero_point
 /* `shift` is 0 or negative. */
 static inline int32_t ethosgen_requantize(int32_t sum, int32_t mantissa, int32_t shift)
 {
-    int32_t product = (int32_t)(((int64_t)sum * mantissa + (1 << 30)) >> 31);
+    int32_t product = (int32_t)(((int64_t)sum * mantissa + 0x40000000) >> 31);
     int32_t mask = (int32_t)((1u << -shift) - 1u);
     int32_t rest = product & mask;
     return (product >> -shift) + (rest > (mask >> 1) + (product < 0));

@@ -24,7 +24,7 @@ struct share {
 /* a * b as fixed-point numbers between -1 and 1, rounded to nearest. */
 static inline int32_t product(int32_t a, int32_t b)
 {
-    return (int32_t)(((int64_t)a * b + (1 << 30)) >> 31);
+    return (int32_t)(((int64_t)a * b + 0x40000000) >> 31);
 }
 
 /* x * 2^power, saturated. */
@@ -46,7 +46,7 @@ static struct share share_of(int32_t sum)
     int32_t inverse = GUESS + product(half, SLOPE);
 
     for (int32_t step = 0; step < NEWTON_STEPS; step++) {
-        int32_t error = (1 << 29) - product(half, inverse);
+        int32_t error = 0x20000000 - product(half, inverse);
 
         inverse += times_power(product(inverse, error), 2);
     }
@@ -104,7 +104,7 @@ static inline int32_t divided(int32_t x, int32_t power)
     if (power == 0) {
         return x;
     }
-    return power > 31 ? 0 : (int32_t)(((uint32_t)x + (1u << (power - 1))) >> power);
+    return power > 31 ? 0 : (int32_t)(((uint32_t)x + ((uint32_t)1 << (power - 1))) >> power);
 }
 
 static void softmax_row(int8_t *output, const int8_t *row, int32_t depth, const int32_t *table)

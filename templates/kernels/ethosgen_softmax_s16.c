@@ -36,8 +36,8 @@ struct share {
 static inline struct share share_of(int32_t total, const int16_t *reciprocals)
 {
     int32_t places = __builtin_clz((uint32_t)total) - 1;
-    int32_t mantissa = (int32_t)((((int64_t)total << places) + (1 << 13)) >> 14);
-    int32_t above_one = mantissa - (1 << 15) - (1 << 16);
+    int32_t mantissa = (int32_t)((((int64_t)total << places) + 0x2000) >> 14);
+    int32_t above_one = mantissa - 0x8000 - 0x10000;
 
     return (struct share){interpolated(reciprocals, limited(above_one)), 30 - places};
 }

@@ -25,7 +25,7 @@ struct curve {
     int32_t middle;
 };
 
-static const struct curve SIGMOID = {9, 10, 1 << 14}, TANH = {8, 8, 0};
+static const struct curve SIGMOID = {9, 10, 0x4000}, TANH = {8, 8, 0};
 
 /* Return the curve at x. Below 0 it is mirrored: the complement rounds halves down. */
 static inline int32_t bent(int32_t x, const int16_t *lines, const struct curve *curve)

@@ -13,7 +13,7 @@ static void copy(int8_t *to, const int8_t *from, int32_t bytes)
     for (; bytes >= 4; bytes -= 4) {
         uint32_t word = ethosgen_dsp_word(from);
 
-        (void)memcpy(to, &word, sizeof word);
+        (void)memcpy((uint8_t *)to, (const uint8_t *)&word, sizeof word);
         to += 4;
         from += 4;
     }

@@ -10,7 +10,7 @@
 
 /* Bits of a line's number, of an argument within a line, and below a unit of the output. */
 enum { LINE_BITS = 8, LOGISTIC_BITS = 9, TANH_BITS = 8, LOGISTIC_DOWN = 10, TANH_DOWN = 8 };
-enum { MIDDLE = 1 << LINE_BITS };
+enum { MIDDLE = 0x100 };
 
 #if ETHOSGEN_DSP
 #define SATURATE(value, bits)                  \

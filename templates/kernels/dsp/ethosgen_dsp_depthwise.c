@@ -38,7 +38,7 @@ static void clear(int16_t *planes, int32_t count, int32_t value)
     for (; count >= 8; count -= 8) {
         uint32_t pairs[4] = {pair, pair, pair, pair};
 
-        (void)memcpy(planes, pairs, sizeof pairs);
+        (void)memcpy((uint8_t *)planes, (const uint8_t *)pairs, sizeof pairs);
         planes += 8;
     }
 }
@@ -59,7 +59,7 @@ static inline uint32_t channels_of(const int8_t *pixel, int32_t count)
 
 static inline void store_pair(int16_t *to, uint32_t pair)
 {
-    (void)memcpy(to, &pair, sizeof pair);
+    (void)memcpy((uint8_t *)to, (const uint8_t *)&pair, sizeof pair);
 }
 
 /* Where a row goes in each plane, and where its next pixel is. */

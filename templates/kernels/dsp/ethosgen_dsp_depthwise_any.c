@@ -95,7 +95,7 @@ static inline void scattered(int8_t *output, const int16_t *from, const uint32_t
         for (int32_t left = layer->taps_x; left > 0; left--) {
             int16_t weight;
 
-            (void)memcpy(&weight, halves, sizeof weight);
+            (void)memcpy((uint8_t *)&weight, (const uint8_t *)halves, sizeof weight);
             halves += sizeof weight;
             sum += *x * weight;
             x += layer->dilation_x;

@@ -31,8 +31,8 @@ static inline int32_t scaled(int32_t sum, const LayerScale *scale)
     return high;
 }
 #else
-#define LOW(pair) ((int16_t)(pair))
-#define HIGH(pair) ((int16_t)((pair) >> 16))
+#define LOW(pair) ((int32_t)(int16_t)(pair))
+#define HIGH(pair) ((int32_t)(int16_t)((pair) >> 16))
 #define ADD_LOW_LOW(sum, a, b) (sum) += LOW(a) * LOW(b)
 #define ADD_LOW_HIGH(sum, a, b) (sum) += LOW(a) * HIGH(b)
 #define ADD_HIGH_LOW(sum, a, b) (sum) += HIGH(a) * LOW(b)

@@ -202,7 +202,7 @@ static inline void ethosgen_dsp_bound(int8_t *values, int32_t count, int32_t low
         uint32_t word = ethosgen_dsp_greatest(ethosgen_dsp_word(values), lows);
 
         word = ethosgen_dsp_least(word, highs);
-        (void)memcpy(values, &word, sizeof word);
+        (void)memcpy((uint8_t *)values, (const uint8_t *)&word, sizeof word);
         values += 4;
     }
     for (; count > 0; count--) {
@@ -260,7 +260,7 @@ static inline void ethosgen_dsp_bound_s16(int16_t *values, int32_t count, int32_
         uint32_t pair = ethosgen_dsp_greatest_16(ethosgen_dsp_word(values), lows);
 
         pair = ethosgen_dsp_least_16(pair, highs);
-        (void)memcpy(values, &pair, sizeof pair);
+        (void)memcpy((uint8_t *)values, (const uint8_t *)&pair, sizeof pair);
         values += 2;
     }
     if (count > 0) {

@@ -256,7 +256,8 @@ static void multiply(struct tile *tile, int32_t count)
                 int16_t values[ETHOSGEN_DSP_PAIR];
                 const int8_t *weights = tile->weights + WORD_BYTES * word;
 
-                (void)memcpy(values, tile->rows + word * count + row, sizeof values);
+                (void)memcpy((uint8_t *)values, (const uint8_t *)(tile->rows + word * count + row),
+                             sizeof values);
                 sums[0] += values[0] * weights[0] + values[1] * weights[2];
                 sums[1] += values[0] * weights[1] + values[1] * weights[3];
             }
@@ -294,7 +295,7 @@ static inline void store_half(int32_t *to, int32_t place, int16_t value)
 
 static inline void copy_word(int32_t *to, const int16_t *from)
 {
-    (void)memcpy(to, from, sizeof *to);
+    (void)memcpy((uint8_t *)to, (const uint8_t *)from, sizeof *to);
 }
 
 void ethosgen_dsp_append(struct ethosgen_dsp_writer *writer, const int16_t *from, int32_t count)

@@ -15,7 +15,7 @@ static inline void copy_words(int8_t *to, const int8_t *from, int32_t bytes)
     for (; bytes >= WORD; bytes -= WORD) {
         uint32_t word = ethosgen_dsp_word(from);
 
-        (void)memcpy(to, &word, sizeof word);
+        (void)memcpy((uint8_t *)to, (const uint8_t *)&word, sizeof word);
         to += WORD;
         from += WORD;
     }
@@ -27,7 +27,7 @@ static inline void copy_words(int8_t *to, const int8_t *from, int32_t bytes)
 static inline void fill_words(int8_t *to, uint32_t value, int32_t bytes)
 {
     for (; bytes >= WORD; bytes -= WORD) {
-        (void)memcpy(to, &value, sizeof value);
+        (void)memcpy((uint8_t *)to, (const uint8_t *)&value, sizeof value);
         to += WORD;
     }
     for (; bytes > 0; bytes--) {

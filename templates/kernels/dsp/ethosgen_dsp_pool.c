@@ -78,7 +78,7 @@ void ethosgen_dsp_max_pool_s8(int8_t *output, const int8_t *input, int32_t rows,
                 pixel += pool->channels;
             }
         }
-        (void)memcpy(output + start, &most, sizeof most);
+        (void)memcpy((uint8_t *)(output + start), (const uint8_t *)&most, sizeof most);
     }
     ethosgen_dsp_bound(output, pool->channels, pool->low, pool->high);
 }

@@ -120,10 +120,10 @@ static void maximum_many(int16_t *output, const int16_t *input, int32_t rows, in
         }
         input += pool->row_step;
     }
-    (void)memcpy(output, &most0, sizeof most0);
-    (void)memcpy(output + 2, &most1, sizeof most1);
-    (void)memcpy(output + 4, &most2, sizeof most2);
-    (void)memcpy(output + 6, &most3, sizeof most3);
+    (void)memcpy((uint8_t *)output, (const uint8_t *)&most0, sizeof most0);
+    (void)memcpy((uint8_t *)(output + 2), (const uint8_t *)&most1, sizeof most1);
+    (void)memcpy((uint8_t *)(output + 4), (const uint8_t *)&most2, sizeof most2);
+    (void)memcpy((uint8_t *)(output + 6), (const uint8_t *)&most3, sizeof most3);
 }
 
 static void maximum_pair(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,
@@ -140,7 +140,7 @@ static void maximum_pair(int16_t *output, const int16_t *input, int32_t rows, in
         }
         input += pool->row_step;
     }
-    (void)memcpy(output, &most, sizeof most);
+    (void)memcpy((uint8_t *)output, (const uint8_t *)&most, sizeof most);
 }
 
 typedef void Block(int16_t *output, const int16_t *input, int32_t rows, int32_t columns,

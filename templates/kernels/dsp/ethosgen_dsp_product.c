@@ -57,7 +57,7 @@ static void put(int32_t *row, int32_t place, int32_t value, int32_t step)
     /* The order of 4 places is 0, 2, 1, 3. */
     int32_t *word = row + (place / STEP * 2 + place % 2) * step;
 
-    (void)memcpy((unsigned char *)word + place % STEP / 2 * 2, &half, sizeof half);
+    (void)memcpy((uint8_t *)word + place % STEP / 2 * 2, (const uint8_t *)&half, sizeof half);
 }
 
 /* Widen a part of a row, and the place of its sum; return the sum of all places. */
@@ -106,7 +106,7 @@ static int32_t widen(int32_t *to, const int8_t *from, int32_t step, const Produc
 
 static inline int8_t *store(int8_t *to, uint32_t word)
 {
-    (void)memcpy(to, &word, sizeof word);
+    (void)memcpy((uint8_t *)to, (const uint8_t *)&word, sizeof word);
     return to + sizeof word;
 }
 
@@ -239,7 +239,8 @@ void ethosgen_dsp_product_s8(int8_t *output, const int8_t *first, const int8_t *
     int8_t *weights = (int8_t *)(scales + panel * 4);
 
     for (int32_t column = 0; column < panel; column += 2) {
-        (void)memcpy(scales + column * 4, product->scales, sizeof product->scales);
+        (void)memcpy((uint8_t *)(scales + column * 4), (const uint8_t *)product->scales,
+                     sizeof product->scales);
     }
     for (int32_t column = 0; column < product->columns; column += panel) {
         int32_t left = product->columns - column, columns = left < panel ? left : panel;

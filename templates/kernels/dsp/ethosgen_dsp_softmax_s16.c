@@ -15,7 +15,7 @@ enum { LINE_BITS = 7, LINE = 1 << LINE_BITS, MIDDLE = 256 };
  * Bits of an int32 without its sign; bits of a normalized sum below an index of the table of
  * reciprocals.
  */
-enum { VALUE_BITS = 31, DROPPED_BITS = 14, ONE = 1 << 15 };
+enum { VALUE_BITS = 31, DROPPED_BITS = 14, ONE = 0x8000 };
 
 #if ETHOSGEN_DSP
 static inline int32_t add_products(uint32_t a, uint32_t b, int32_t sum)
@@ -39,7 +39,7 @@ static inline int32_t without_sign(int32_t value)
 #else
 static inline int32_t add_products(uint32_t a, uint32_t b, int32_t sum)
 {
-    return sum + (int16_t)a * (int16_t)b + (int16_t)(a >> 16) * (int16_t)(b >> 16);
+    return sum + (int32_t)(int16_t)a * (int16_t)b + (int32_t)(int16_t)(a >> 16) * (int16_t)(b >> 16);
 }
 
 static inline int32_t leading_zeros(uint32_t value)
@@ -107,7 +107,7 @@ void ethosgen_dsp_softmax_s16(int16_t *output, const int16_t *input, int32_t cou
         uint32_t sum = (uint32_t)exponentials(output, input, depth, exponents + MIDDLE,
                                               &softmax->scale);
         int32_t places = leading_zeros(sum) - 1, shift = VALUE_BITS - 1 - places;
-        uint32_t rounded = (sum << places) + (1u << (DROPPED_BITS - 1));
+        uint32_t rounded = (sum << places) + ((uint32_t)1 << (DROPPED_BITS - 1));
         int32_t above_one = (int32_t)(rounded >> DROPPED_BITS) - 3 * ONE;
         int32_t scale = interpolated(reciprocals + MIDDLE, ethosgen_dsp_saturate_16(above_one));
         int32_t half = (int32_t)(1u << shift >> 1);

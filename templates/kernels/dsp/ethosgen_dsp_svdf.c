@@ -16,7 +16,7 @@ static inline uint32_t move_two(int16_t *state, const int16_t *time, uint32_t su
 {
     uint32_t values = ethosgen_dsp_word(state + 1), weights = ethosgen_dsp_word(time);
 
-    (void)memcpy(state, &values, sizeof values);
+    (void)memcpy((uint8_t *)state, (const uint8_t *)&values, sizeof values);
     return (uint32_t)__smlad((int16x2_t)values, (int16x2_t)weights, (int32_t)sum);
 }
 
@@ -84,7 +84,7 @@ static inline int8_t convert(uint32_t total, const struct ethosgen_dsp_svdf *svd
 {
     const struct ethosgen_dsp_multiplier *by = &svdf->out;
     int64_t value = (int32_t)(total << by->left);
-    int32_t product = (int32_t)((value * by->mantissa + (1 << 30)) >> 31);
+    int32_t product = (int32_t)((value * by->mantissa + 0x40000000) >> 31);
 
     product += (product >> 31) & by->sign;
     product = (int32_t)(((int64_t)product + by->half) >> by->right);

@@ -20,8 +20,8 @@ static inline int32_t add_products(uint32_t a, uint32_t b, int32_t sum)
 #if ETHOSGEN_DSP
     return __smlad((int16x2_t)a, (int16x2_t)b, sum);
 #else
-    sum += (int16_t)a * (int16_t)b;
-    return sum + (int16_t)(a >> 16) * (int16_t)(b >> 16);
+    sum += (int32_t)(int16_t)a * (int16_t)b;
+    return sum + (int32_t)(int16_t)(a >> 16) * (int16_t)(b >> 16);
 #endif
 }
 

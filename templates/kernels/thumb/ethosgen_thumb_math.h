@@ -54,7 +54,7 @@ static inline int32_t ethosgen_thumb_high(int32_t sum, int32_t mantissa)
     int32_t fine = mantissa & UINT16_MAX, coarse = mantissa >> 16;
     int32_t middle = high * fine + low * coarse + ((low * fine) >> 16);
 
-    return 2 * high * coarse + ((middle + (1 << 14)) >> 15);
+    return 2 * high * coarse + ((middle + 0x4000) >> 15);
 #endif
 }
 

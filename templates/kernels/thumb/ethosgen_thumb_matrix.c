@@ -220,7 +220,7 @@ int32_t ethosgen_thumb_row_words(int32_t depth)
 
 int32_t ethosgen_thumb_row(int32_t *to, const int8_t *values, int32_t depth)
 {
-    (void)memcpy(to, values, (size_t)depth);
+    (void)memcpy((uint8_t *)to, (const uint8_t *)values, (size_t)depth);
     return 0;
 }
 

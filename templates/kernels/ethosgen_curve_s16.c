@@ -53,8 +53,10 @@ static inline void bend_all(int16_t *output, const int16_t *input, int32_t count
                             const int16_t *lines, const struct ethosgen_curve_s16 *by,
                             const struct curve *curve)
 {
-    for (; count >= UNITS; count -= UNITS, input += UNITS, output += UNITS) {
+    for (; count >= UNITS; count -= UNITS) {
         bend(output, input, UNITS, lines, by, curve);
+        input += UNITS;
+        output += UNITS;
     }
     if (count > 0) {
         bend(output, input, count, lines, by, curve);

@@ -47,7 +47,7 @@ static inline void run_pixel(int8_t *output, const int8_t *input, const int8_t *
     const int32_t tap_step = layer->along.dilation * layer->along.input_step;
     int32x4_t low = vdupq_n_s32(layer->output.low), high = vdupq_n_s32(layer->output.high);
 
-    for (int32_t left = layer->channels; left > 0; left -= GROUP, scales += SCALES) {
+    for (int32_t left = layer->channels; left > 0; left -= GROUP) {
         mve_pred16_t inside = vctp32q((uint32_t)left);
         int32x4_t sums = products(vldrwq_s32(scales), input, weights, tap_step, layer->taps, inside);
         int32x4_t values = ethosgen_requantize_x4(sums, vldrwq_s32(scales + GROUP),
@@ -58,6 +58,7 @@ static inline void run_pixel(int8_t *output, const int8_t *input, const int8_t *
         output += GROUP;
         input += GROUP;
         weights += GROUP * layer->taps;
+        scales += SCALES;
     }
 }
 #else

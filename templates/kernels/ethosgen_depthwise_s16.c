@@ -124,7 +124,7 @@ void ethosgen_depthwise_pixel_s16(int16_t *output, const int16_t *input, const i
 {
     int32_t low = layer->output.low, high = layer->output.high;
 
-    for (int32_t channel = 0; channel < layer->channels; channel += LANES, scales += SCALES) {
+    for (int32_t channel = 0; channel < layer->channels; channel += LANES) {
         int32_t totals[LANES], left = layer->channels - channel;
 
         totals_of(input + channel, weights + channel, rows, columns, layer, left, totals);
@@ -136,6 +136,7 @@ void ethosgen_depthwise_pixel_s16(int16_t *output, const int16_t *input, const i
             value = value < low ? low : value;
             output[channel + lane] = (int16_t)(value > high ? high : value);
         }
+        scales += SCALES;
     }
 }
 #endif

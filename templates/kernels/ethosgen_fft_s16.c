@@ -68,8 +68,9 @@ void ethosgen_fft_first_s16(int16_t *output, const int16_t *input, int32_t lengt
         int32_t place = 0, rest = i / 4, at = 2 * i, step = count / 2;
         struct four x;
 
-        for (int32_t weight = count / 16; weight >= 4; weight /= 4, rest /= 4) {
+        for (int32_t weight = count / 16; weight >= 4; weight /= 4) {
             place += rest % 4 * weight;
+            rest /= 4;
         }
         x.a = quarter(loaded(input + at, length - at));
         at += step;
@@ -97,7 +98,7 @@ void ethosgen_fft_stage_s16(int16_t *data, const int16_t *twiddles, int32_t span
         int16x8_t third = vldrhq_s16(twiddles + 2 * step + k);
         int16_t *at = data + k;
 
-        for (int32_t group = 0; group < groups; group++, at = &at[4 * step]) {
+        for (int32_t group = 0; group < groups; group++) {
             struct four x = {
                 quarter(vldrhq_s16(at)),
                 turned(quarter(vldrhq_s16(at + step)), first),
@@ -110,6 +111,7 @@ void ethosgen_fft_stage_s16(int16_t *data, const int16_t *twiddles, int32_t span
             vstrhq_s16(at + step, x.b);
             vstrhq_s16(at + 2 * step, x.c);
             vstrhq_s16(at + 3 * step, x.d);
+            at = &at[4 * step];
         }
     }
 }
@@ -253,8 +255,9 @@ void ethosgen_fft_first_s16(int16_t *output, const int16_t *input, int32_t lengt
         int32_t place = 0, rest = i;
         struct number x[4];
 
-        for (int32_t weight = count / 4; weight >= 4; weight /= 4, rest /= 4) {
+        for (int32_t weight = count / 4; weight >= 4; weight /= 4) {
             place += rest % 4 * weight;
+            rest /= 4;
         }
         for (int32_t q = 0; q < 4; q++) {
             int32_t at = 2 * i + q * (count / 2);

@@ -353,7 +353,7 @@ static ETHOSGEN_RARE void limit(int32_t count, const struct ethosgen_rows *rows,
     int32_t bytes = is_one ? matrix->channels * count : matrix->channels;
     int8_t *row = rows->output;
 
-    for (int32_t left = is_one ? 1 : count; left > 0; left--, row += rows->output_step) {
+    for (int32_t left = is_one ? 1 : count; left > 0; left--) {
         int8_t *output = row;
         /* q0: outputs. lr: bytes left. */
         __asm volatile("wlstp.8 lr, %[bytes], 2f\n"
@@ -367,6 +367,7 @@ static ETHOSGEN_RARE void limit(int32_t count, const struct ethosgen_rows *rows,
                        : [output] "+r"(output)
                        : [bytes] "r"(bytes), [low] "w"(low), [high] "w"(high)
                        : "q0", "lr", "memory");
+        row += rows->output_step;
     }
 }
 

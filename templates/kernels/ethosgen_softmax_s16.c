@@ -47,10 +47,11 @@ static inline int32_t greatest_of(const int16_t *row, int32_t depth)
 {
     int16_t greatest = INT16_MIN;
 
-    for (; depth > 0; depth -= 8, row += 8) {
+    for (; depth > 0; depth -= 8) {
         mve_pred16_t inside = vctp16q((uint32_t)depth);
 
         greatest = vmaxvq_p_s16(greatest, vldrhq_z_s16(row, inside), inside);
+        row += 8;
     }
     return greatest;
 }
@@ -67,7 +68,7 @@ static inline int32_t raised(int16_t *output, const int16_t *row, int32_t depth,
     int32x4_t mantissa = vdupq_n_s32(by->mantissa), right = vdupq_n_s32(by->right);
     int32_t total = 0, left = by->left;
 
-    for (; depth > 0; depth -= 4, row += 4, output += 4) {
+    for (; depth > 0; depth -= 4) {
         mve_pred16_t inside = vctp32q((uint32_t)depth);
         int32x4_t x = vsubq_n_s32(vldrhq_z_s32(row, inside), greatest);
         uint32x4_t line;
@@ -82,6 +83,8 @@ static inline int32_t raised(int16_t *output, const int16_t *row, int32_t depth,
         start = vaddq_s32(start, step);
         vstrhq_p_s32(output, start, inside);
         total = vaddvaq_p_s32(total, start, inside);
+        row += 4;
+        output += 4;
     }
     return total;
 }
@@ -90,12 +93,13 @@ static inline void divide(int16_t *output, int32_t depth, struct share share)
 {
     int32x4_t zero = vdupq_n_s32(0), most = vdupq_n_s32(INT16_MAX);
 
-    for (; depth > 0; depth -= 4, output += 4) {
+    for (; depth > 0; depth -= 4) {
         mve_pred16_t inside = vctp32q((uint32_t)depth);
         int32x4_t x = vmulq_n_s32(vldrhq_z_s32(output, inside), share.factor);
 
         x = vmaxq_s32(vrshlq_n_s32(x, -share.shift), zero);
         vstrhq_p_s32(output, vminq_s32(x, most), inside);
+        output += 4;
     }
 }
 #else

@@ -122,14 +122,16 @@ void ethosgen_convolution_two_s8(int8_t *output, const int8_t *input, const int8
 {
     struct lanes lanes = lanes_of(scales, &layer->output);
 
-    for (int32_t row = 0; row < layer->rows; row++, input += layer->row_step) {
+    for (int32_t row = 0; row < layer->rows; row++) {
         const int8_t *from = input;
 
-        for (int32_t left = layer->pixels; left > 0; left -= 2, from += 2 * layer->pixel_step) {
+        for (int32_t left = layer->pixels; left > 0; left -= 2) {
             int32_t count = left > 1 ? 2 : 1;
 
             compute(output, from, count, weights, scales, layer, lanes);
             output += count * layer->channels;
+            from += 2 * layer->pixel_step;
         }
+        input += layer->row_step;
     }
 }

@@ -139,13 +139,14 @@ add_pair(struct sums sums[2], const int8_t *row, const int8_t *weights, int32_t 
     const int8_t *end = row + depth - rest;
     struct sums first = {0}, second = {0};
 
-    for (; row != end; row += STEP, weights += STEP) {
+    for (; row != end; row += STEP) {
         uint32_t word = ethosgen_dsp_word(row), next_word = ethosgen_dsp_word(row + depth);
 
         add_both(&first.a, &second.a, word, next_word, weights);
         if (channels > 1) {
             add_both(&first.b, &second.b, word, next_word, weights + next);
         }
+        weights += STEP;
     }
     if (rest > 0) {
         first = add_values(first, last_word(row, rest, depth), weights, next, channels);

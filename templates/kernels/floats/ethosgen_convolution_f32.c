@@ -51,8 +51,9 @@ static float *copy_row(float *to, const float *input, int32_t y, const struct co
     if (step == depth) {
         ethosgen_copy_f32(to + inside->first * depth, from, count * depth);
     } else {
-        for (int32_t tap = inside->first; tap < inside->end; tap++, from = &from[step]) {
+        for (int32_t tap = inside->first; tap < inside->end; tap++) {
             ethosgen_copy_f32(to + tap * depth, from, depth);
+            from = &from[step];
         }
     }
     return to + width;
@@ -71,10 +72,11 @@ static void fill(float *strip, const float *input, int32_t output, int32_t count
         }
         return;
     }
-    for (; count > 0; count--, y += along->stride) {
+    for (; count > 0; count--) {
         for (int32_t tap = 0; tap < along->taps; tap++) {
             strip = copy_row(strip, input, y + tap * along->dilation, inside, layer);
         }
+        y += along->stride;
     }
 }
 

@@ -177,11 +177,12 @@ static inline void multiply_row(float *output, const float *row, const float *bl
     const float *weights = block + BLOCK;
     float sums[BLOCK] = {0};
 
-    for (int32_t i = 0; i < depth; i++, weights += BLOCK) {
+    for (int32_t i = 0; i < depth; i++) {
         sums[0] += row[i] * weights[0];
         sums[1] += row[i] * weights[1];
         sums[2] += row[i] * weights[2];
         sums[3] += row[i] * weights[3];
+        weights += BLOCK;
     }
     finish(output, sums, block, bounds, left);
 }

@@ -77,7 +77,7 @@ static inline int32_t ethosgen_dsp_add_products(uint32_t a, uint32_t b, int32_t 
 #else
 static inline int32_t ethosgen_dsp_half(uint32_t word, int32_t place)
 {
-    return (int16_t)(word >> (place * 16));
+    return (int16_t)(word >> ((uint32_t)place * 16u));
 }
 
 static inline uint32_t ethosgen_dsp_low_halves(uint32_t low, uint32_t high)

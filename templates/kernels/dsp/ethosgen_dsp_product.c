@@ -43,8 +43,8 @@ static uint32_t bytes_of(const int8_t *from, int32_t count, int32_t step, int32_
     uint32_t word = (uint8_t)fill * 0x01010101u;
 
     for (int32_t place = 0; place < count && place < STEP; place++) {
-        word &= ~((uint32_t)UINT8_MAX << (8 * place));
-        word |= (uint32_t)(uint8_t)*from << (8 * place);
+        word &= ~((uint32_t)UINT8_MAX << (8u * (uint32_t)place));
+        word |= (uint32_t)(uint8_t)*from << (8u * (uint32_t)place);
         from = &from[step];
     }
     return word;

@@ -87,7 +87,7 @@ static ETHOSGEN_DSP_NAKED void multiply(struct job *job __attribute__((unused)))
 #else
 static int32_t half(uint32_t word, int32_t place)
 {
-    return (int16_t)(word >> (place * 16));
+    return (int16_t)(word >> ((uint32_t)place * 16u));
 }
 
 /* This sums the second channel separately. */

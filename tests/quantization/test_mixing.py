@@ -7,7 +7,7 @@ import pytest
 
 from ethosgen.quantization.mixing import MixtureBudget, mixture
 from ethosgen.values.errors import UnsupportedError
-from ethosgen.values.quantization import Mixture
+from ethosgen.values.quantization import Mixture, change_text
 
 LOST = {"a": 0.08, "b": 0.05, "c": 0.03, "d": 0.0}
 """What each layer's int8 loses of the samples."""
@@ -66,16 +66,20 @@ def test_without_a_budget_of_time_none_is_estimated() -> None:
             0.05,
             5.0,
             "--max-loss 5.00% and --max-ms 5 cannot be met together; the nearest choices: int16 in "
-            "2 layers loses 3.00% and takes ≈ 7 ms, or int16 in 3 layers loses 8.00% and takes "
+            "2 layers with 3.00% lost and ≈ 7 ms, or int16 in 3 layers with 8.00% lost and "
             "≈ 4.1 ms; ",
         ),
         (
             0.05,
             2.05,
-            "int16 in 2 layers loses 3.00% and takes ≈ 7 ms, or int8 everywhere loses 16.00% and "
-            "takes ≈ 2 ms; ",
+            "int16 in 2 layers with 3.00% lost and ≈ 7 ms, or int8 everywhere with 16.00% lost and "
+            "≈ 2 ms; ",
         ),
-        (0.2, 1.5, "--max-ms 1.5 cannot be met: int8 everywhere already takes ≈ 2 ms (and loses "),
+        (
+            0.2,
+            1.5,
+            "--max-ms 1.5 cannot be met: int8 everywhere already takes ≈ 2 ms (with 16.00% lost)",
+        ),
     ],
 )
 def test_the_nearest_choices_are_named_if_none_keeps_both(
@@ -83,3 +87,11 @@ def test_the_nearest_choices_are_named_if_none_keeps_both(
 ) -> None:
     with pytest.raises(UnsupportedError, match=re.escape(said)):
         choose(max_loss, max_ms)
+
+
+def test_a_gain_is_not_a_negative_loss() -> None:
+    assert [change_text(lost) for lost in (0.0025, 0.0, -0.0025)] == [
+        "0.25% lost",
+        "0.00% lost",
+        "0.25% gained",
+    ]

@@ -303,3 +303,13 @@ def test_integer_ends_of_layers_in_float_are_refused(tmp_path: Path) -> None:
         (tmp_path / "made.onnx").unlink()
         run(floats, tmp_path, io="int8", keep=tuple(layer.name for layer in report.layers))
     assert not (tmp_path / "made.onnx").exists()
+
+
+def test_a_budget_of_time_names_the_operators_that_it_leaves_out(tmp_path: Path) -> None:
+    network, data = labelled_classifier(tmp_path)
+    request = QuantizationRequest(network, data, tmp_path / "made.onnx", max_loss=0.03)
+    where = {"max_ms": 50.0, "board": "mps2-an386"}
+    mixed = quantize(replace(request, **where), Watch()).mixture
+    assert mixed is not None and mixed.ms is not None and mixed.ms_int8 is not None
+    assert max(mixed.ms_int8, mixed.ms) < 50
+    assert mixed.without == ("TRANSPOSE",)

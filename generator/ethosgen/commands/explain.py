@@ -23,11 +23,12 @@ from ethosgen.values.errors import (
     UnsupportedError,
 )
 from ethosgen.values.explanation import ADVICE, ERROR, REASON, Explanation
-from ethosgen.values.grammar import unknown
+from ethosgen.values.grammar import nearest
+from ethosgen.values.grounds import grounds
 
 _TITLES = {
     ERROR: "Errors, as `code` in --json",
-    REASON: "Reasons why an operator stays on the CPU, as `erratum` in --json",
+    REASON: "Reasons why an operator stays on the CPU, as `explain` in --json",
     ADVICE: "Advice, as `code` under `advice` in --json",
 }
 _FAULTS: dict[type[EthosgenError], tuple[str, str]] = {
@@ -127,7 +128,9 @@ def explain(code: str | None, as_json: bool) -> None:
     """
     known = {one.code: one for one in explanations()}
     if code is not None and code not in known:
-        raise InputError(unknown("code", code, known))
+        raise InputError(
+            f"unknown code '{code}'{nearest(code, known)}; `ethosgen explain` lists all"
+        )
     chosen = list(known.values()) if code is None else [known[code]]
     if as_json:
         click.echo(json.dumps([_as_json(one) for one in chosen], indent=2))
@@ -154,6 +157,7 @@ def explanations() -> list[Explanation]:
     )
     return [
         *errors,
+        *grounds(),
         *(Explanation(name, REASON, *words) for name, words in _REASONS.items()),
         *backend.explanations(),
         *(Explanation(name, ADVICE, *words) for name, words in _ADVICE.items()),

@@ -24,6 +24,7 @@ from ethosgen.values.quantization import (
     Mixture,
     QuantizationReport,
     QuantizationRequest,
+    change_text,
 )
 
 _LONGEST_NAME = 40
@@ -214,11 +215,13 @@ def _mixture_text(mixed: Mixture) -> str:
     if mixed.ms is not None and mixed.ms_int8 is not None:
         before = f" instead of {mixed.ms_int8:.3g} ms" if mixed.wide else ""
         time = f"; ≈ {mixed.ms:.3g} ms{before}, {mixed.max_ms:g} ms allowed"
+        if mixed.without:
+            time += f", without {', '.join(mixed.without)}, whose time is unknown"
     if not mixed.wide:
-        return f"int8 suffices: {mixed.loss_int8:.2%} lost, {budget}{time}"
+        return f"int8 suffices: {change_text(mixed.loss_int8)}, {budget}{time}"
     return (
-        f"int16 in {counted(len(mixed.wide), 'layer')}, {', '.join(mixed.wide)}: {mixed.loss:.2%} "
-        f"lost instead of {mixed.loss_int8:.2%}, {budget}{time} "
+        f"int16 in {counted(len(mixed.wide), 'layer')}, {', '.join(mixed.wide)}: "
+        f"{change_text(mixed.loss)} instead of {mixed.loss_int8:.2%}, {budget}{time} "
         f"({counted(mixed.trials, 'network')} measured)"
     )
 

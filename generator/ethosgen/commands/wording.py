@@ -16,6 +16,7 @@ from ethosgen.oracle import ORACLES, check_text
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.application import ApplicationReport
 from ethosgen.values.grammar import counted, steps_text
+from ethosgen.values.grounds import ground
 from ethosgen.values.headline import Headline
 from ethosgen.values.outcome import OutputComparison
 from ethosgen.values.plan import CPU, Check, CpuOperator, Placing, Plan
@@ -94,6 +95,7 @@ def plan_lines(plan: Any, verbose: bool = False) -> list[str]:
         *shares,
         *([] if plan.shares else map(_choice_line, plan.choices)),
         *([] if plan.shares else _reason_lines(plan.cpu_operators)),
+        *(_explained(plan.cpu_operators) if verbose else []),
         *fused,
         *_check_lines(plan, verbose),
     ]
@@ -197,6 +199,12 @@ def _reason_lines(operators: Sequence[CpuOperator]) -> list[str]:
     if left > 1:
         lines[MOST_REASONS:] = [f"            and {counted(left, 'more reason')}, listed by --json"]
     return lines
+
+
+def _explained(operators: Sequence[CpuOperator]) -> list[str]:
+    """Name the commands that explain the reasons."""
+    codes = dict.fromkeys(ground(one.reason, one.erratum) for one in operators)
+    return [f"            details: ethosgen explain {code}" for code in codes]
 
 
 def _operators_text(operators: Sequence[CpuOperator]) -> str:

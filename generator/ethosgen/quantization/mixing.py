@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
-from ethosgen.values.quantization import Mixture
+from ethosgen.values.quantization import Mixture, change_text
 
 Ratios = Callable[[list[list[str]]], list[float]]
 """Returns the outputs' ratio for each list of layers with int16 results."""
@@ -80,8 +80,8 @@ def mixture(
     if not tried.keeps_time(()):
         raise UnsupportedError(
             f"--max-ms {budget.max_ms:g} cannot be met: int8 everywhere already takes "
-            f"{_ms(tried.ms(()))} (and loses {loss_int8:.2%}); allow more time, or name a faster "
-            "NPU with --npu"
+            f"{_ms(tried.ms(()))} (with {change_text(loss_int8)}); allow more time, or name a "
+            "faster NPU with --npu"
         )
     ranked: dict[str, float] = {}
     chosen: list[str] = []
@@ -172,7 +172,7 @@ def _shortfall(order: Sequence[str], tried: Trials) -> str:
 
 
 def _choice(wide: Sequence[str], tried: Trials) -> str:
-    return f"{_layers(wide)} loses {tried.loss(wide):.2%} and takes {_ms(tried.ms(wide))}"
+    return f"{_layers(wide)} with {change_text(tried.loss(wide))} and {_ms(tried.ms(wide))}"
 
 
 def _layers(wide: Sequence[str]) -> str:

@@ -3,7 +3,7 @@
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,8 @@ class _QuantizationRun:
     outputs: int = 1
     weights: tuple[int, int] = (0, 0)
     wide: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    """Operators that have no estimated time, with int8 everywhere."""
 
     @property
     def result(self) -> Path:
@@ -195,7 +197,7 @@ class _QuantizationRun:
             return before - float(np.mean(found["largest"] == labelled[1]))
 
         with self.watch.phase("mix", f"measuring {counted(len(names), 'layer')} in int8 and int16"):
-            return mixture(
+            mixed = mixture(
                 names,
                 MixtureBudget(budget, self.asked.max_ms),
                 before - accuracy.after,
@@ -203,6 +205,7 @@ class _QuantizationRun:
                 loss_of,
                 lambda wide: self.milliseconds(wide, some),
             )
+        return replace(mixed, without=self.without)
 
     def milliseconds(self, wide: Sequence[str], some: Arrays) -> float:
         """Return the estimated time of an inference with the results of some layers in int16."""
@@ -217,11 +220,14 @@ class _QuantizationRun:
                 f"board '{board}' does not state its clocks, so --max-ms has no effect there; add "
                 "clock_hz to its file, or name another board"
             )
-        if cost.unknown_operators:
+        more = [name for name in cost.without if name not in self.without] if wide else []
+        if more:  # int16 would seem to cost nothing
             raise UnsupportedError(
-                f"--max-ms cannot be kept: the time of {', '.join(cost.without)} on '{board}' is "
+                f"--max-ms cannot be kept: the time of {', '.join(more)} in int16 on '{board}' is "
                 "unknown; leave it out, and measure with ethosgen verify --profile"
             )
+        if not wide:
+            self.without = cost.without
         return 1e3 * cost.seconds
 
     @property

@@ -100,6 +100,11 @@ class Accuracy:
         return self.right_after / self.samples
 
 
+def change_text(lost: float) -> str:
+    """Return what a network loses of its accuracy, or gains: "0.25% lost", "0.25% gained"."""
+    return f"{abs(lost):.2%} {'gained' if lost < 0 else 'lost'}"
+
+
 @dataclass(frozen=True)
 class Mixture:
     """The layers whose results are int16, so that the accuracy falls by `max_loss` at most.
@@ -108,7 +113,8 @@ class Mixture:
     `sensitivities` are the outputs' ratios in decibels with one layer in int8 and the others in
     int16, the most sensitive layer first; there are none if int8 suffices. `trials` is the number
     of networks that were quantized and measured. With a budget of time, `ms` are the estimated
-    milliseconds of an inference, and `ms_int8` those without any int16.
+    milliseconds of an inference, and `ms_int8` those without any int16; `without` names operators
+    that have no estimate, which both leave out.
     """
 
     max_loss: float
@@ -120,6 +126,7 @@ class Mixture:
     max_ms: float | None = None
     ms_int8: float | None = None
     ms: float | None = None
+    without: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return the mixture as an object of JSON types; a ratio is null if nothing differs."""
@@ -136,6 +143,7 @@ class Mixture:
             "max_ms": self.max_ms,
             "ms_int8": self.ms_int8,
             "ms": self.ms,
+            "without": list(self.without),
         }
 
 

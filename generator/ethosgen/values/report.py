@@ -13,6 +13,7 @@ from ethosgen.values.configurations import SramChoice
 from ethosgen.values.coverage import CodeCoverage
 from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.grammar import counted, steps_text
+from ethosgen.values.grounds import grounded
 from ethosgen.values.headline import Headline, Latency, Occupancy
 from ethosgen.values.outcome import Difference, OutputComparison
 from ethosgen.values.plan import PlanSummary
@@ -365,7 +366,7 @@ class Report:
             "decompressed": dict(self.plan.decompressed) if self.plan.decompressed else None,
             "optimization": dataclasses.asdict(optimized) if optimized else None,
             "cpu_operators": [
-                {"operator": c.code, "output": c.output, "reason": c.reason, "erratum": c.erratum}
+                {"operator": c.code, "output": c.output, **grounded(c.reason, c.erratum)}
                 for c in self.plan.cpu_operators
             ],
             "wall_s": {name: round(seconds, 3) for name, seconds in self.wall_s.items()},

@@ -1,7 +1,7 @@
 """ethosgen: a quantized network to Cortex-M + Ethos-U firmware, checked bit for bit.
 
-The functions of `ethosgen.api` are here too, and imported on first use: compilers take seconds, and
-the command imports this module before it can say what Ctrl-C does. Type checkers read __init__.pyi.
+The functions of `ethosgen.api` are here, too, and imported on first use: compilers take seconds,
+and the command imports this module before it can set up Ctrl-C. Type checkers read __init__.pyi.
 """
 
 from ethosgen.version import __version__

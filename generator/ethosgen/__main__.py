@@ -1,6 +1,7 @@
 """The command `ethosgen`, also as `python -m ethosgen`.
 
-Until this module runs, Ctrl-C is Python's: importing `signal` would take as long as Python's start.
+Until this module runs, Python handles Ctrl-C: importing `signal` would take as long as Python's
+start.
 """
 
 import _signal  # type: ignore[import-not-found]  # built in, and what signal is made of
@@ -9,7 +10,7 @@ import sys
 
 
 def _leave(_number: int, _frame: object) -> None:
-    """End at once: nothing has begun, and some packages hide an exception in their import."""
+    """End at once: nothing has begun, and some packages hide exceptions during their import."""
     os.write(2, b"ethosgen: interrupted\n")
     os._exit(130)
 
@@ -21,7 +22,7 @@ if _USUAL is _signal.default_int_handler:  # else it is ignored, as by nohup
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C ends it in one line while it is still being imported."""
+    """Run the command line; during imports Ctrl-C ends it with one line."""
     from ethosgen.cli import main as run
 
     try:

@@ -84,7 +84,7 @@ def main() -> None:
     """Run the command line; report an EthosgenError as one sentence and an exit status."""
     end_in_order()
     try:
-        status = cli(standalone_mode=False)  # what a command passes to Context.exit()
+        status = cli(standalone_mode=False)  # the value that a command passes to Context.exit()
         if isinstance(status, int):
             sys.exit(status)
     except EthosgenError as error:

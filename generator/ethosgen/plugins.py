@@ -1,7 +1,7 @@
-"""Plug-ins: what separately installed packages add to ethosgen, by Python entry points.
+"""Plug-ins: additions to ethosgen by separately installed packages, through Python entry points.
 
-DOORS is the list of groups. Nothing is read before a registry asks for more than its own members,
-and a plug-in that fails is recorded, and skipped.
+DOORS is the list of groups. Nothing is read before a registry needs more than its own members, and
+a plug-in that fails is recorded and skipped.
 """
 
 import functools
@@ -22,7 +22,7 @@ Member = TypeVar("Member")
 
 @dataclass(frozen=True)
 class Door:
-    """A group of entry points: what it adds, and the attributes that each object must have.
+    """A group of entry points: its additions, and the attributes that each object must have.
 
     With `is_named`, the object has a `name`, which must be that of the entry point.
     """
@@ -144,7 +144,7 @@ def installed() -> Iterator[Plugin]:
 
 
 def part(door: Door, name: str) -> Any:
-    """Load a part of ethosgen's own wheel, which is in a package of its own.
+    """Load a part of ethosgen's own wheel, which is in a separate package.
 
     ToolError if the installation is older than the sources.
     """
@@ -211,7 +211,7 @@ def beside(door: Door, own: Mapping[str, Any] | Callable[[str], bool]) -> Mappin
 
 
 def _load(door: Door, entry: "EntryPoint") -> tuple[Any, str]:
-    """Return an entry point's object, and why it is skipped; "" if it is not."""
+    """Return an entry point's object, and the reason why it is skipped, or ""."""
     try:
         value = entry.load()
         missing = [attribute for attribute in door.attributes if not hasattr(value, attribute)]

@@ -1,4 +1,4 @@
-"""`ethosgen fvp`: programs that stand in for Arm's FVPs."""
+"""`ethosgen fvp`: programs that replace Arm's FVPs."""
 
 import shlex
 import sys

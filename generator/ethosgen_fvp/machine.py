@@ -1,4 +1,4 @@
-"""QEMU's machine for an FVP: Corstone-300's, and what that lacks, by a plug-in of QEMU's."""
+"""QEMU's machine for an FVP: Corstone-300's, with its missing devices added by a QEMU plug-in."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -31,13 +31,13 @@ _CLOCK_ADDR = 0x4930B000
 
 
 def board_on_qemu(platform: FixedPlatform) -> Board:
-    """Return the FVP's board with QEMU's machine for Corstone-300, which is nearest to all."""
+    """Return the FVP's board with QEMU's machine for Corstone-300, which is closest to all."""
     board, machine = load_board(platform.board), load_board(_MACHINE)
     return board.model_copy(update={"run": board.run.model_copy(update={"qemu": machine.run.qemu})})
 
 
 def require_memories(platform: FixedPlatform, elf: Path) -> None:
-    """Raise InputError for a firmware with a part where QEMU's machine has no memory."""
+    """Raise InputError for a firmware with a part at addresses without memory in QEMU's machine."""
     memories = [*_MEMORIES, *_added_memories(platform)]
     for start, size in loaded_ranges(elf):
         if not _is_in(start, size, [_DDR]) and not _is_in(start & ~SECURE_ALIAS, size, memories):
@@ -48,7 +48,7 @@ def require_memories(platform: FixedPlatform, elf: Path) -> None:
 
 
 def added_arguments(platform: FixedPlatform) -> list[str]:
-    """Return QEMU's arguments for what its machine lacks.
+    """Return QEMU's arguments for the missing devices of its machine.
 
     ToolError without a C compiler for this machine, or if it fails.
     """

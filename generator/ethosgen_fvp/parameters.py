@@ -1,7 +1,7 @@
 """The parameters of the FVPs (-C NAME=VALUE): one table of the known ones.
 
-A parameter does what Arm says, or has nothing to change here and is taken silently. Any other is
-named on stderr, and ignored.
+A parameter has Arm's effect, or has nothing to change here and is accepted silently. Any other is
+named on stderr and ignored.
 """
 
 import fnmatch
@@ -20,7 +20,7 @@ _TRUE, _FALSE = ("1", "true", "yes", "on"), ("0", "false", "no", "off", "")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter: its name after the prefix of its component, its default, and what it does."""
+    """A parameter: its name after the prefix of its component, its default, and its effect."""
 
     name: str
     default: str
@@ -77,7 +77,7 @@ _SILENT_IF_OFF = ("{board}.hostbridge.*", "{board}.smsc_91c111.*", "{board}.virt
 
 
 def known_parameters(platform: FixedPlatform) -> Mapping[str, Parameter]:
-    """Return the parameters that do something, by their whole names."""
+    """Return the parameters with an effect, by their full names."""
     names = {f"{platform.subsystem}ethosu.{p.name}": p for p in _NPU}
     macs = f"{platform.subsystem}ethosu.num_macs"
     names[macs] = Parameter("num_macs", str(platform.macs[0]), names[macs].what)
@@ -106,7 +106,7 @@ class ParameterValues:
             self._values[self._whole(name.strip())] = _unquoted(value.strip())
 
     def unknown(self) -> Iterator[str]:
-        """Yield the names of those that do nothing although they might."""
+        """Yield the names of parameters that should have an effect but have none."""
         for name, value in self._values.items():
             patterns = [*_SILENT, *(_SILENT_IF_OFF if value.lower() in _FALSE else ())]
             if name not in self._known and not any(self._fits(name, p) for p in patterns):
@@ -155,11 +155,11 @@ class ParameterValues:
         return self._number(f"{self._platform.prefix}.telnetterminal{terminal}.start_port")
 
     def is_raw(self, terminal: int) -> bool:
-        """Return whether a terminal's socket carries bytes alone, and no commands of telnet's."""
+        """Return whether a terminal's socket carries only bytes, without telnet commands."""
         return self._text(f"{self._platform.prefix}.telnetterminal{terminal}.mode") == "raw"
 
     def is_quiet(self, terminal: int) -> bool:
-        """Return whether a terminal's port is not to be printed."""
+        """Return whether a terminal's port must not be printed."""
         return self._flag(f"{self._platform.prefix}.telnetterminal{terminal}.quiet")
 
     def _whole(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""The FVPs: the board that each is, its NPU, and the names of its components."""
+"""The FVPs: each one's board, its NPU, and the names of its components."""
 
 from dataclasses import dataclass
 
@@ -11,9 +11,9 @@ class FixedPlatform:
     """An FVP.
 
     `board` is ours, `family` the NPU's product, `macs` its sizes, the default first. `prefix` names
-    the board's components, `subsystem` is what precedes those of processor and NPU. `vectors` is
-    where the processor finds its vectors at reset, None where QEMU's does. `added` are memories
-    that QEMU's machine lacks, as arguments of memories.c.
+    the board's components, `subsystem` precedes those of processor and NPU. `vectors` is the
+    address of the processor's vectors at reset, None for QEMU's. `added` are memories that QEMU's
+    machine lacks, as arguments of memories.c.
     """
 
     name: str
@@ -26,7 +26,7 @@ class FixedPlatform:
     added: tuple[str, ...] = ()
 
     def npu(self, macs: int) -> str:
-        """Return the NPU with so many MACs; InputError if this FVP has none."""
+        """Return the NPU with this many MACs; InputError if this FVP has none."""
         if macs not in self.macs:
             sizes = ", ".join(map(str, sorted(self.macs)))
             raise InputError(f"{self.name} has no NPU with num_macs={macs}; it has: {sizes}")

@@ -1,4 +1,4 @@
-"""What the installed programs run: an FVP by its name, with its command line."""
+"""The code of the installed programs: it runs an FVP by its name, with its command line."""
 
 import sys
 from collections.abc import Sequence
@@ -53,7 +53,7 @@ def version_of(platform: FixedPlatform) -> str:
 
 
 def _parameters(platform: FixedPlatform) -> list[str]:
-    """Return the parameters that do something, as the FVPs list them."""
+    """Return the parameters with an effect, as the FVPs list them."""
     lines = ["# Parameters that do something; others are named on stderr, and ignored."]
     for name, parameter in known_parameters(platform).items():
         lines.append(f"{name + '=' + parameter.default:<60} # {parameter.what}")

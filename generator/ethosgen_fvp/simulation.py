@@ -46,9 +46,9 @@ class SimulationStop(Exception):  # noqa: N818 - not an error: the simulation is
 
 
 def simulate(platform: FixedPlatform, line: CommandLine) -> int:
-    """Run what a command line names until it ends; return the exit status.
+    """Run a command line's firmware until it ends; return the exit status.
 
-    It is 0 whatever ends the simulation; with semihosting, it is what the firmware exits with.
+    It is 0 whatever ends the simulation; with semihosting, it is the firmware's exit status.
     """
     values = ParameterValues(platform, line.parameters)
     _name_ignored(line, values)
@@ -168,7 +168,7 @@ def _report_fault(inference: Inference) -> None:
 
 
 def _name_ignored(line: CommandLine, values: ParameterValues) -> None:
-    """Name on stderr what was requested and not done."""
+    """Name on stderr the requests that were ignored."""
     for name in values.unknown():
         tell(f"-C {name} is ignored: there is no such parameter here")
     for option in line.ignored:
@@ -179,7 +179,7 @@ def _name_ignored(line: CommandLine, values: ParameterValues) -> None:
 
 
 def _statistics(wall_s: float) -> list[str]:
-    """Return times, as the FVPs print them; those of QEMU's processor are in its children's."""
+    """Return times, as the FVPs print them; QEMU's processor time is in that of the children."""
     times = os.times()
     rows = {
         "User time": times.user + times.children_user,

@@ -1,4 +1,4 @@
-"""The serial lines of a simulated board: files, sockets for terminals, and what ends the run."""
+"""The serial lines of a simulated board: files, sockets for terminals, and the end of the run."""
 
 import contextlib
 import os
@@ -96,7 +96,7 @@ def without_commands(data: bytes) -> bytes:
 
 
 class UartLine:
-    """A UART: what it transmits goes to a file and a terminal, until it says that all is over.
+    """A UART: its output goes to a file and a terminal, until it announces the end.
 
     `far` is QEMU's end. `ending` are texts that end the simulation.
     """
@@ -117,7 +117,7 @@ class UartLine:
         self._tail = b""
 
     def hear(self) -> None:
-        """Pass on what the UART has transmitted, up to the text that ends the simulation."""
+        """Pass on the UART's output, up to the text that ends the simulation."""
         data = b""
         with contextlib.suppress(OSError):
             data = self.near.recv(_CHUNK)
@@ -139,7 +139,7 @@ class UartLine:
             self.terminal.send(data)
 
     def type_on(self) -> None:
-        """Give the UART what waits to be received, as much as it takes."""
+        """Give the UART the waiting input, as much as it accepts."""
         with contextlib.suppress(OSError):
             self.typed = self.typed[self.near.send(self.typed) :]
 
@@ -153,7 +153,7 @@ class UartLines:
 
     @property
     def have_ended(self) -> bool:
-        """Whether a firmware has transmitted what ends the simulation."""
+        """Whether a firmware has transmitted the text that ends the simulation."""
         return any(line.has_ended for line in self._lines)
 
     def start(self) -> None:
@@ -214,7 +214,7 @@ def _listen(first_port: int) -> socket.socket:
 
 
 def _open(name: str, stack: ExitStack) -> int | None:
-    """Open a UART's file for output, as an FVP does: what was there is gone."""
+    """Open a UART's file for output, as an FVP does: old content is lost."""
     if not name:
         return None
     if name in ("-", "/dev/stdout"):
@@ -242,7 +242,7 @@ def _write(handle: int, data: bytes) -> None:
 
 
 def listening(lines: dict[int, UartLine], values: ParameterValues) -> Iterator[str]:
-    """Yield a line for each terminal that says where it is, as the FVPs print it."""
+    """Yield a line with the address of each terminal, as the FVPs print it."""
     for number, line in lines.items():
         if line.terminal is not None and not values.is_quiet(number):
             yield (

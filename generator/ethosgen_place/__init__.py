@@ -1,1 +1,1 @@
-"""Large systems on paper: a mesh of elements, a task graph, and where its tasks are."""
+"""Large systems on paper: a mesh of elements, a task graph, and the places of its tasks."""

@@ -1,8 +1,8 @@
 """Places replicas by dual recursive bipartitioning.
 
 The elements are halved across their longer side, and the replicas are divided into as many for each
-half, so that little flows between the two; both again and again, until each half is one element.
-The method is that of F. Pellegrini, "Static mapping by dual recursive bipartitioning of process and
+half, so that little flows between the two; and this repeats until each half is one element. The
+method is that of F. Pellegrini, "Static mapping by dual recursive bipartitioning of process and
 architecture graphs" (SHPCC 1994), which Scotch implements; METIS divides the graphs.
 """
 
@@ -23,10 +23,10 @@ _LARGEST_WEIGHT = 1 << 20
 def bisect(
     graph: Adjacency, elements: Ints, mesh: Mesh, seed: int, outside: Pulls | None = None
 ) -> Ints:
-    """Return one of `elements` for each vertex of the graph; there are as many of both."""
+    """Return one of `elements` for each vertex of the graph; their numbers are equal."""
     work = _Bisection(graph, mesh, seed, outside)
     parts = [(np.arange(len(elements)), np.sort(elements))]
-    while parts:  # level by level, so that all know roughly where the others will be
+    while parts:  # level by level, so that the rough places of all others are known
         parts = [half for part in parts for half in work.halve(*part)]
     return work.placed
 
@@ -87,7 +87,7 @@ class _Bisection:
 
 
 def _halves(elements: Ints, mesh: Mesh) -> tuple[Ints, Ints]:
-    """Cut a set of elements across its longer side, into halves that differ by one at most."""
+    """Cut a set of elements across its longer side, into halves that differ by at most one."""
     y, x = np.divmod(elements, mesh.width)
     order = np.lexsort((y, x) if np.ptp(x) >= np.ptp(y) else (x, y))
     middle = (len(elements) + 1) // 2
@@ -97,7 +97,7 @@ def _halves(elements: Ints, mesh: Mesh) -> tuple[Ints, Ints]:
 def _divided(
     graph: Adjacency, second: int, seed: int
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Divide a graph in two with a small cut; return who is among the `second` of the second."""
+    """Divide a graph in two with a small cut; return a mask of the second part."""
     count = len(graph.starts) - 1
     if not len(graph.neighbours):
         return np.arange(count) >= count - second
@@ -118,7 +118,7 @@ def _divided(
 def _even_out(
     graph: Adjacency, is_second: np.ndarray[tuple[int], np.dtype[np.bool_]], second: int
 ) -> None:
-    """Move the vertices that cost least, until the second part has exactly `second`."""
+    """Move the cheapest vertices, until the second part has exactly `second`."""
     owners = np.repeat(np.arange(len(is_second)), np.diff(graph.starts))
     while (surplus := int(is_second.sum()) - second) != 0:
         crosses = is_second[owners] != is_second[graph.neighbours]

@@ -1,4 +1,4 @@
-"""The least period of a placement: no sample can follow another one sooner.
+"""The least period of a placement: no sample can follow another sooner.
 
 Three things bound the period: an element that is always busy, a link that is always busy, and a
 hand-over, because its receiver can hold only some samples: it takes one more when it has finished
@@ -16,7 +16,7 @@ from ethosgen_place.traffic import STEPS, hops
 
 @dataclass(frozen=True)
 class Bound:
-    """The least period in seconds, and what it is due to, in words."""
+    """The least period in seconds, and its cause in words."""
 
     period_s: float
     limit: str

@@ -1,8 +1,8 @@
-"""Counts the buffers for handing over, and the memory that a task takes with them.
+"""Counts the buffers for hand-overs, and the memory that a task takes with them.
 
-An input is double-buffered: an element receives a sample while it works on another one. So is an
-output, which leaves while the next one is computed. Where tensors of two ways meet, the one on the
-shorter way waits, and takes as many more buffers as samples are on the longer way.
+An input is double-buffered: an element receives a sample while it works on another. So is an
+output, which leaves while the next is computed. Where tensors on two paths meet, the one on the
+shorter path waits, and takes as many additional buffers as samples are on the longer path.
 """
 
 import math
@@ -27,7 +27,7 @@ def base_bytes(graph: TaskGraph, task: int) -> int:
 def wanted_depths(graph: TaskGraph, counts: Sequence[int]) -> list[int]:
     """Return the number of samples that the receiving element of each edge should hold.
 
-    `counts` are the tasks' replicas: each of them has a sample that is on its way.
+    `counts` are the tasks' replicas: each of them has a sample in transit.
     """
     wanted = [LEAST] * len(graph.edges)
     level = [0] * len(graph.tasks)
@@ -43,8 +43,8 @@ def wanted_depths(graph: TaskGraph, counts: Sequence[int]) -> list[int]:
 def depths(graph: TaskGraph, counts: Sequence[int], memories: Sequence[int]) -> list[int]:
     """Return the number of samples that the receiving element of each edge can hold.
 
-    That is what it should hold, or what the edge says, or less if memory is short. `memories` are
-    the bytes that each task may take.
+    That is the wanted number, or the edge's own, or less if memory is short. `memories` are the
+    bytes that each task may take.
     """
     held = [edge.buffers or LEAST for edge in graph.edges]
     wanted = wanted_depths(graph, counts)

@@ -1,6 +1,6 @@
 """Reads and writes the files: placements as JSON, systems as TOML or JSON; writes task graphs.
 
-An error is one sentence with the file and the place in it. Nothing half-written is left.
+An error is one sentence with the file and the place in it. No file is left half-written.
 """
 
 import json
@@ -36,7 +36,7 @@ def read_mapping(path: Path) -> Mapped:
 
 
 def read_system(path: Path | None, mesh: Mesh | None) -> MeshSystem:
-    """Read a system, or make one of usual elements; `mesh` is the size that the user asked for."""
+    """Read a system, or make one of usual elements; `mesh` is the size that the user requested."""
     if path is None:
         if mesh is None:
             raise InputError("the size of the mesh is missing; pass --mesh, such as 192x38")

@@ -1,4 +1,4 @@
-"""A placement with everything that it is judged by: replicas, their elements, their buffers."""
+"""A placement with everything needed to judge it: replicas, their elements, their buffers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ethosgen_place.traffic import Floats, Flows, Ints, Replication, hops, link_
 
 @dataclass(frozen=True)
 class Placement:
-    """Replicas on elements: replica r, as the replication numbers them, is on `elements[r]`.
+    """Replicas on elements: replica r, in the replication's numbering, is on `elements[r]`.
 
     `depths[e]` is the number of samples of edge e that a receiving element can hold.
     """

@@ -1,4 +1,4 @@
-"""A mapping: which elements do which task. Ours goes out as such a file, another one comes in."""
+"""A mapping of tasks to elements: our placement as a file, or another mapper's."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal

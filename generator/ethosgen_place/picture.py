@@ -1,4 +1,4 @@
-"""Draws a placement as SVG: above who does what, below how busy the links are."""
+"""Draws a placement as SVG: the tasks above, the links' loads below."""
 
 from collections.abc import Iterator, Sequence
 from colorsys import hls_to_rgb
@@ -48,9 +48,9 @@ _ELEMENTS = 238
 
 
 def draw(report: PlacementReport) -> bytes:
-    """Return the picture of a placement that was simulated.
+    """Return the picture of a simulated placement.
 
-    A pixel is an element, or in the picture of links an element or what is between two.
+    A pixel is an element, or in the picture of links an element or the gap between two.
     """
     layout = report.layout
     mesh = layout.system.mesh

@@ -46,7 +46,7 @@ class PlacementRequest:
     """The request to `ethosgen place`.
 
     `source` is a task graph or a network; `stages` and `npu` are for a network only. `replicas` is
-    None for as many as help. `mapping` is judged instead of a placement of ours.
+    None for as many as help. `mapping` is judged instead of our own placement.
     """
 
     source: Path
@@ -65,7 +65,7 @@ class PlacementRequest:
 
 
 def place(asked: PlacementRequest, watch: Watch) -> PlacementReport:
-    """Place or judge, simulate, and write what was asked for; nothing if anything is wrong."""
+    """Place or judge, simulate, and write the requested files; none if anything is wrong."""
     EXTRAS["place"].require("placing")
     _check_outputs(asked)
     with watch.phase("read", f"reading {asked.source.name}"):
@@ -94,10 +94,10 @@ def place(asked: PlacementRequest, watch: Watch) -> PlacementReport:
 def task_graph(network: Network, stages: int | None, npu: str | None) -> TaskGraph:
     """Return a network as a task graph of stages, as many as possible if None.
 
-    A stage is a run of consecutive operators between two places where `ethosgen pipeline` can cut
-    too: variables and resources stay within one, and what only moves bytes is with its neighbour.
-    Its cycles are estimates: the NPU's where it takes an operator, else the CPU's. InputError for
-    more stages than the network can be cut into.
+    A stage is a run of consecutive operators between two places where `ethosgen pipeline` can cut,
+    too: variables and resources stay within one, and operators that only move bytes stay with a
+    neighbour. Its cycles are estimates: the NPU's if it takes an operator, else the CPU's.
+    InputError for more stages than the network can be cut into.
     """
     graph = network.graph
     count = len(graph.operators)
@@ -142,7 +142,7 @@ _MOVING = frozenset("PAD PADV2 MIRROR_PAD RESHAPE SQUEEZE EXPAND_DIMS".split())
 def _starts(graph: Graph) -> list[int]:
     """Return where stages may begin, and the end: a stage has an operator that works, if any does.
 
-    What moves bytes goes with the operator after it, at the end with the one before.
+    Operators that move bytes stay with the operator after them, at the end with the one before.
     """
     works = [operator.code not in _MOVING for operator in graph.operators]
     starts = [0]
@@ -153,7 +153,7 @@ def _starts(graph: Graph) -> list[int]:
 
 
 def _check_outputs(asked: PlacementRequest) -> None:
-    """Raise InputError before the work for what cannot be written after it."""
+    """Raise InputError before the work for files that cannot be written after it."""
     read_too = [p.resolve() for p in (asked.source, asked.elements, asked.mapping) if p]
     outputs = [p for p in (asked.output, asked.graph_output, asked.picture) if p]
     for path in outputs:
@@ -231,7 +231,7 @@ def _cycles(network: Network, npu: str | None) -> list[int]:
 
 
 class _Lives:
-    """Where the tensors of a graph are made and needed."""
+    """The operators that write and read the tensors of a graph."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -296,7 +296,7 @@ class _Lives:
 
 
 def _name(graph: Graph, first: int, end: int) -> str:
-    """Return a name for a stage that says which operators it has."""
+    """Return a name for a stage from its operators."""
     code = graph.operators[first].title
     if end - first == 1:
         return f"{first} {code}"

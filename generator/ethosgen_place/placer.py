@@ -1,9 +1,9 @@
-"""Places a task graph on a system: who does what, where, and with how many.
+"""Places a task graph on a system: tasks on elements, with a number of replicas each.
 
-First the slowest stage is made as fast as the elements allow, by its work or by the bytes that come
-in or go out, whatever takes longest. Then the ways of its bytes are made short: dual recursive
-bipartitioning, then exchanges. Where links still are slower than the slowest stage, the work alone
-is tried, and more lanes, which cost balance and save traffic.
+First the slowest stage is made as fast as the elements allow, by its work or by its incoming or
+outgoing bytes, whichever takes longest. Then the paths of its bytes are shortened: dual recursive
+bipartitioning, then exchanges. If links are still slower than the slowest stage, a balance by work
+alone is tried, and more lanes, which cost balance and save traffic.
 """
 
 from collections.abc import Sequence
@@ -63,7 +63,7 @@ def place(
 
 @dataclass(frozen=True)
 class _Choice:
-    """The elements that are used, and how many of them each task gets."""
+    """The used elements, and the number of them for each task."""
 
     graph: TaskGraph
     system: MeshSystem
@@ -103,14 +103,14 @@ class _Choice:
             raise CapacityError(f"{name}: {self._shortage()}")
 
     def counts(self, tolerance: float, with_ways: bool) -> list[int]:
-        """Return the tasks' numbers of replicas, with or without the ways of their bytes."""
+        """Return the tasks' numbers of replicas, with or without the paths of their bytes."""
         counts = balance_in_lanes(self._demand(self.clock, with_ways), tolerance)
         assert counts is not None
         return counts
 
     @cached_property
     def clock(self) -> float:
-        """The clock below which elements are left out: slow ones may hold up the others."""
+        """The clock below which elements are left out: slow ones may delay the others."""
         shares: list[tuple[float, float]] = []
         for clock in self._clocks:
             demand = self._demand(clock)
@@ -130,7 +130,7 @@ class _Choice:
 
     @cached_property
     def _ways(self) -> list[float]:
-        """The seconds in which an element's links bring in a task's bytes, or take them away."""
+        """The seconds in which an element's links carry a task's bytes in or out."""
         tasks, edges = self.graph.tasks, self.graph.edges
         bytes_in = [task.input_bytes for task in tasks]
         bytes_out = [task.output_bytes for task in tasks]

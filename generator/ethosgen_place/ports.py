@@ -1,4 +1,4 @@
-"""The ports of a mesh: an input enters, and an output leaves, at the port with the shortest way.
+"""The ports of a mesh: an input enters, and an output leaves, at the port with the shortest path.
 
 A port is one more link of an element's router, with the bandwidth and the latency of all links.
 """
@@ -17,7 +17,8 @@ class Gate:
     """All ports for inputs, or all for outputs.
 
     `elements` has the element of each port; `nearest` has for each element of the mesh the number
-    of its port, and `links` the links that a transfer to or from there takes, with the port's own.
+    of its port, and `links` the number of links of a transfer to or from there, including the
+    port's own.
     """
 
     elements: Ints
@@ -33,7 +34,7 @@ class Pulls:
     bytes: Sequence[Floats]
 
     def hop_bytes(self, replicas: Ints, elements: Ints) -> Floats:
-        """Return the bytes on the ways of each replica, on average over the elements."""
+        """Return the bytes on each replica's paths, on average over the elements."""
         hops = np.zeros(len(replicas))
         for gate, sizes in zip(self.gates, self.bytes, strict=True):
             hops += sizes[replicas] * gate.links[elements].mean()

@@ -1,7 +1,7 @@
-"""Improves a placement by exchanging elements, as long as that shortens the ways of bytes.
+"""Improves a placement by exchanging elements, as long as that shortens the paths of bytes.
 
-A replica is best off at the weighted median of those it exchanges bytes with, along x and along y
-alike. It is tried there and on the elements around; who was there takes its place.
+A replica's best place is the weighted median of the replicas that it exchanges bytes with, along x
+and y. It is tried there and on the elements around; the replica there takes its place.
 """
 
 import math
@@ -33,9 +33,9 @@ def refine(
     seed: int,
     outside: Pulls | None = None,
 ) -> Ints:
-    """Return a placement with no more hop-bytes; elements without a replica may be taken too.
+    """Return a placement with no more hop-bytes; elements without a replica may be taken, too.
 
-    A replica may be on an element whose limit is its need at least.
+    A replica may be on an element whose limit is at least its need.
     """
     work = _Exchange(graph, placed, needs, limits, mesh, outside)
     turns = list(range(len(placed)))
@@ -53,7 +53,7 @@ def refine(
 
 
 class _Exchange:
-    """A placement, and what it costs: `own[v]` are the hop-bytes of vertex v with all others."""
+    """A placement, and its cost: `own[v]` are the hop-bytes of vertex v with all others."""
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class _Exchange:
             if self.needs[other] > self.limits[here[1] * self.width + here[0]]:
                 return math.inf
             change += self._cost(other, *here) - self.own[other]
-            # both were computed as if the other one stayed, but they stay as far apart as they are
+            # both were computed as if the other stayed, but their distance does not change
             between = self.weights[vertex].get(other, 0.0)
             change += 2 * between * (abs(here[0] - there[0]) + abs(here[1] - there[1]))
         return change

@@ -7,7 +7,7 @@ from ethosgen_place.traffic import Ints
 
 
 def compact(usable: Ints, count: int, mesh: Mesh) -> Ints:
-    """Return `count` of the usable elements, as near to a square in a corner as they allow."""
+    """Return `count` of the usable elements, as close to a square in a corner as they allow."""
     y, x = np.divmod(usable, mesh.width)
     high = min(mesh.height, max(1, int(np.ceil(np.sqrt(count)))))
     while np.count_nonzero(y < high) < count:

@@ -1,15 +1,14 @@
-"""Chooses how many elements do each task.
+"""Chooses the number of elements for each task.
 
 The slowest stage takes max(time[i] / replicas[i]) for each sample. Giving one element after another
-to the stage that is slowest at that moment makes this least. It is the greedy algorithm for
-resource allocation with a separable minimax objective (T. Ibaraki and N. Katoh, "Resource
-Allocation Problems", 1988, chapter 5). It stays optimal when only some elements have memory enough
-for a task, because these sets contain each other (A. Federgruen and H. Groenevelt, Operations
-Research 34, 1986).
+to the slowest stage of the moment minimizes this. It is the greedy algorithm for resource
+allocation with a separable minimax objective (T. Ibaraki and N. Katoh, "Resource Allocation
+Problems", 1988, chapter 5). It stays optimal when only some elements have enough memory for a task,
+because these sets are nested (A. Federgruen and H. Groenevelt, Operations Research 34, 1986).
 
 Replicas whose numbers have a common divisor g form g lanes that exchange nothing: samples with the
-same remainder by g stay in one. Lanes are short ways, so there are as many as possible that make
-the slowest stage slower by no more than a tolerance.
+same remainder by g stay in one. Lanes have short paths, so there are as many as possible without
+making the slowest stage slower than a tolerance allows.
 """
 
 import heapq
@@ -22,7 +21,7 @@ from dataclasses import dataclass, replace
 class Demand:
     """The needs of the tasks, and the available elements.
 
-    `times` are those of one replica; `fixed` are numbers of replicas, None where they are to be
+    `times` are those of one replica; `fixed` are numbers of replicas, None where they must be
     chosen. A task of level k fits the elements of class k and above; `capacities` counts the
     elements of each class.
     """
@@ -33,7 +32,7 @@ class Demand:
     capacities: Sequence[int]
 
     def room(self, counts: Sequence[int]) -> list[int]:
-        """Return for each class how many elements of it and above are left, negative if lacking."""
+        """Return, for each class, the elements left of it and above, negative if too few."""
         left = [sum(self.capacities[k:]) for k in range(len(self.capacities))]
         for level, count in zip(self.levels, counts, strict=True):
             for k in range(level + 1):

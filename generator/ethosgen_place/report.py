@@ -1,4 +1,4 @@
-"""The judgement of a placement: how fast it is, and what limits it."""
+"""The judgement of a placement: its speed, and the limit."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from ethosgen_place.traffic import Floats
 
 @dataclass(frozen=True)
 class PlacementReport:
-    """A placement, its bound, and what its simulation measured."""
+    """A placement, its bound, and the result of its simulation."""
 
     layout: Placement
     bound: Bound
@@ -32,7 +32,7 @@ class PlacementReport:
 
     @property
     def link_loads(self) -> Floats:
-        """The share of the time in which each link is busy, by its bytes for each sample."""
+        """The fraction of the time in which each link is busy, from its bytes for each sample."""
         seconds = self.layout.link_bytes / self.layout.system.link.bytes_per_s
         return seconds / self.simulated.period_s
 
@@ -47,7 +47,7 @@ class PlacementReport:
     def short(self) -> tuple[str, int, int] | None:
         """The hand-over that lacks the most buffers, how many it has and needs; None if none does.
 
-        Where tensors of two ways meet, the shorter way then holds up the longer one.
+        Where tensors on two paths meet, the shorter path then delays the longer one.
         """
         replication, depths = self.layout.replication, self.layout.depths
         wanted = wanted_depths(replication.graph, replication.counts)
@@ -73,7 +73,7 @@ class PlacementReport:
 
     @property
     def hop_bytes(self) -> float:
-        """The same, counted on every link that it passes."""
+        """The same, counted on every link on the path."""
         return self.layout.hop_bytes
 
     @property
@@ -119,5 +119,5 @@ class PlacementReport:
 
 
 def report_of(layout: Placement, simulated: Simulated) -> PlacementReport:
-    """Return the judgement of a placement that was simulated."""
+    """Return the judgement of a simulated placement."""
     return PlacementReport(layout, bound_of(layout), simulated)

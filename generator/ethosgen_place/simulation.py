@@ -1,25 +1,25 @@
 """Simulates a placement: samples go through the mesh, and elements and links make each other wait.
 
-- An element starts a sample when it has finished the one before, all its inputs are there, and one
-  of its two output buffers is free. It works for as long as the task's cycles take.
+- An element starts a sample when it has finished the one before, all its inputs have arrived, and
+one of its two output buffers is free. It works for the time of the task's cycles.
 - An output leaves for its receiver when that has a free buffer (`depths`) for it, in the order of
-  samples. To say so takes no time.
+  samples. Announcing this takes no time.
 - Transfers take the links along x, then along y. A link passes one transfer at a time, first come,
   first served, and takes bytes / bandwidth for it. Switching is virtual cut-through: a transfer
   continues to the next link one latency after it started on this one, and waits in the router if
   that is busy.
-- The inputs of the network come by ports, each with a link of its own, and go to their task when
-  it has a free buffer; its outputs leave by ports, which take them at any time.
-- Sample s is let in at s times the least period, so that a placement which reaches it is not
-  disturbed by a rush at the start.
+- The network's inputs enter through ports, each with its own link, and go to their task when it has
+a free buffer; its outputs leave through ports, which accept them at any time.
+- Sample s enters at s times the least period, so that a rush at the start does not disturb a
+placement that reaches it.
 
-The events are those that a time cannot be told for in advance. First come, first served, the time
-until which a link is taken says all; so when a transfer takes its last link, its arrival is known,
+Events are only those whose time is not known in advance. With first come, first served, the time
+until which a link is taken is enough; so when a transfer takes its last link, its arrival is known,
 and with the last arrival the start and the end of the work. An output buffer is free when the
 output has left over its first link, which is known when it starts. So a sample has an event for
-each task, and one for each link of a transfer but the first. An event is a callback, not a process,
-and a transfer is one object that goes from link to link. A test compares with processes and
-resources.
+each task, and one for each link of a transfer except the first. An event is a callback, not a
+process, and a transfer is one object that goes from link to link. A test compares with processes
+and resources.
 """
 
 import gc
@@ -57,7 +57,7 @@ class Simulated:
     """The result: for each sample, the times in seconds at which it entered and left.
 
     `measured` are the samples that count: those before fill the mesh, those after keep it full.
-    `is_full` says whether there were enough of them for that. No sample enters before its turn,
+    `is_full` tells whether there were enough of them for that. No sample enters before its turn,
     which comes every `least_period_s`. `link_busy_s` is the sum over all samples.
     """
 
@@ -76,33 +76,33 @@ class Simulated:
 
     @property
     def period_s(self) -> float:
-        """The mean time between two samples, by the line through how late they came out.
+        """The mean time between two samples, from the line through their delays.
 
-        How late varies from sample to sample, and cannot fall for long, as none enters early: a
-        line that falls is that of a burst, and the period then is the least one.
+        Delays vary from sample to sample, and cannot fall for long, as none enters early: a falling
+        line means a burst, and then the period is the least one.
         """
         return self.least_period_s + max(0.0, _slope(self._late_s))
 
     @property
     def unsteadiness(self) -> float:
-        """How much the period changes between the halves of what is measured, as a share of it."""
+        """The relative change of the period between the halves of the measured samples."""
         half = len(self._late_s) // 2
         slopes = [_slope(self._late_s[:half]), _slope(self._late_s[half:])]
         return max(max(slopes) - min(slopes), -min(*slopes, 0.0)) / self.period_s
 
     @property
     def is_steady(self) -> bool:
-        """Whether the mesh was full, and its period did not change any more."""
+        """Whether the mesh was full, and its period no longer changed."""
         return self.is_full and self.unsteadiness <= _STEADY
 
     @property
     def latencies_s(self) -> Floats:
-        """The time from its start on a first task until all is done, of each that is measured."""
+        """The time from the start on a first task to the end, for each measured sample."""
         return (self.left_s - self.entered_s)[self.measured]
 
     @property
     def _late_s(self) -> Floats:
-        """The time after its turn at which each that is measured came out."""
+        """The delay of each measured sample: the time from its turn to its exit."""
         turns = np.arange(self.samples) * self.least_period_s
         return (self.left_s - turns)[self.measured]
 
@@ -116,8 +116,8 @@ def _slope(values: Floats) -> float:
 def simulate_steadily(layout: Placement, watch: Watch) -> Simulated:
     """Simulate as many samples as fill the mesh and make its period steady, if that is affordable.
 
-    What is measured has whole turns of all replicas, since each repeats what is its own, and ends
-    when the first replica lacks inputs: the others then have the links for themselves.
+    The measured samples are whole turns of all replicas, since each repeats its own pattern, and
+    end when the first replica lacks inputs: then the others have the links for themselves.
     """
     flight, most = _in_flight(layout), _affordable(layout)
     wanted = 2 * flight + max(flight, 2 * max(layout.replication.counts), _LEAST_MEASURED)
@@ -131,7 +131,7 @@ def simulate_steadily(layout: Placement, watch: Watch) -> Simulated:
 
 
 def simulate(layout: Placement, samples: int, watch: Watch) -> Simulated:
-    """Let samples through; each comes out, once and in order, or it is a bug of ours."""
+    """Let samples through; each leaves, once and in order, or there is a bug in ethosgen."""
     run = _SimulationState(layout, samples, watch)
     run.start()
     with _without_collector():
@@ -175,7 +175,7 @@ def _affordable(layout: Placement) -> int:
 
 
 class _Event:
-    """An event as simpy needs it: functions to call once, and the mark that it has not failed."""
+    """An event for simpy: functions to call once, and the mark that it has not failed."""
 
     __slots__ = ("callbacks", "number", "sample")
     _ok = True
@@ -186,7 +186,7 @@ class _Event:
 
 
 class _Transfer(_Event):
-    """A transfer of edge `number`, which comes to `links[hop]` and keeps a link for `seconds`."""
+    """A transfer of edge `number`, which reaches `links[hop]` and keeps a link for `seconds`."""
 
     __slots__ = ("hop", "links", "seconds")
 
@@ -200,7 +200,7 @@ _Callbacks = Sequence[Callable[[Any], object]]
 
 @dataclass(slots=True)
 class _Route:
-    """The links between two replicas, and for how long it has kept each busy."""
+    """The links between two replicas, and the time for which it has kept each busy."""
 
     links: Sequence[int]
     busy_s: float = 0.0
@@ -210,9 +210,10 @@ class _SimulationState:
     """The state of a simulation. An edge leads from a task to another one; either may be _OUTSIDE.
 
     `turns[r]` is the number of samples that replica r has begun, `done[r]` that it has finished.
-    `inputs[r]` has for each sample how many inputs it lacks, and when the last one arrives.
-    `unsent[r]` has for each sample how many outputs have not begun to leave, and when the last one
-    is gone; `leaving[r]` are these times for those that have all begun to.
+    `inputs[r]` has, for each sample, the number of missing inputs, and the arrival of the last one.
+    `unsent[r]` has, for each sample, the number of outputs that have not begun to leave, and the
+    end of the last one; `leaving[r]` are these times for samples whose outputs have all begun to
+    leave.
     """
 
     def __init__(self, layout: Placement, samples: int, watch: Watch) -> None:
@@ -246,7 +247,7 @@ class _SimulationState:
         self.leaving: list[list[float]] = [[] for _ in range(total)]
         self.waiting: list[set[int]] = [set() for _ in self.ends]
         self.free_at = [0.0] * len(layout.link_bytes)
-        self.numbers = list(range(len(self.free_at)))  # one object for each, near each other
+        self.numbers = list(range(len(self.free_at)))  # one object for each, close in memory
         self.routes: dict[tuple[int, int], _Route] = {}
         self.entered = np.full(samples, np.inf)
         self.left = np.zeros(samples)
@@ -266,7 +267,7 @@ class _SimulationState:
             self.try_start(replica)
 
     def let_in(self, edge: int, sample: int) -> None:
-        """Send an input as soon as its sample may come."""
+        """Send an input as soon as its sample may enter."""
         delay_s = max(0.0, sample * self.period - self.environment.now)
         self.schedule(_Event(self.on_let, edge, sample), _NORMAL, delay_s)
 
@@ -276,7 +277,7 @@ class _SimulationState:
         self.send(event.number, event.sample)
 
     def try_start(self, replica: int) -> None:
-        """Start a replica's next sample as soon as nothing is lacking, if that time is known."""
+        """Start a replica's next sample as soon as nothing is missing, if that time is known."""
         if self.is_busy[replica]:
             return
         task = self.task_of[replica]
@@ -309,8 +310,8 @@ class _SimulationState:
     def _output_free(self, replica: int) -> float | None:
         """Return when an output buffer is free, None if that is not known yet.
 
-        A buffer whose output has not begun to leave may be free before another one whose output
-        has. So if both are in use, this waits for the first news of either.
+        A buffer whose output has not begun to leave may be free before one whose output has. So if
+        both are in use, this waits for the first event of either.
         """
         unsent, now = len(self.unsent[replica]), self.environment.now
         if not unsent and len(self.leaving[replica]) < LEAST:
@@ -330,7 +331,7 @@ class _SimulationState:
         self.try_start(event.number)
 
     def finish(self, event: _Event) -> None:
-        """End a sample's work: its input buffers are free, its outputs want to leave."""
+        """End a sample's work: its input buffers are free, its outputs are ready to leave."""
         self._count()
         replica, sample = event.number, event.sample
         task = self.task_of[replica]
@@ -403,9 +404,9 @@ class _SimulationState:
         return _Route([self.numbers[link] for link in links])
 
     def _link_taker(self) -> Callable[[_Transfer], float]:
-        """Return a function that lets a transfer take its next link, and says when it does.
+        """Return a function that lets a transfer take its next link, and returns the time.
 
-        Most events are calls of it: what it needs are local names, which are quicker.
+        Most events are calls of it, so it uses local names, which are faster.
         """
         environment, schedule, expect = self.environment, self.schedule, self.expect
         free_at, latency = self.free_at, self.latency
@@ -430,7 +431,7 @@ class _SimulationState:
         return take_link
 
     def expect(self, edge: int, sample: int, arrival: float) -> None:
-        """Note when an input arrives at its receiver, or an output outside."""
+        """Record the arrival of an input at its receiver, or of an output outside."""
         task = self.ends[edge][1]
         if task == _OUTSIDE:
             self.left[sample] = max(self.left[sample], arrival)
@@ -458,7 +459,7 @@ class _SimulationState:
         return busy_s
 
     def check(self) -> None:
-        """Raise InternalError unless every replica has done all its samples, and all came out."""
+        """Raise InternalError unless every replica has done all its samples, and all have left."""
         expected = self.samples * sum(receiver == _OUTSIDE for _, receiver in self.ends)
         if self.outputs != expected:
             raise InternalError(f"{counted(self.outputs, 'output')} came out instead of {expected}")
@@ -481,7 +482,7 @@ class _SimulationState:
 
 @contextmanager
 def _without_collector() -> Iterator[None]:
-    """Keep the garbage collector from looking through millions of events, which form no cycles."""
+    """Keep the garbage collector from scanning millions of events, which form no cycles."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -3,7 +3,7 @@
 Stages are runs of consecutive operators, so they form no cycle. The first step is the partition of
 a chain with the least bottleneck, by bisection on its value (A. Pinar and C. Aykanat, "Fast optimal
 load balancing algorithms for 1D partitioning", 2004). The second is dynamic programming over the
-cuts that keep to it.
+cuts that respect it.
 """
 
 import math

@@ -64,7 +64,7 @@ class Mesh(GraphTable):
 
     @property
     def elements(self) -> int:
-        """Their number."""
+        """The number of elements."""
         return self.width * self.height
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ class Mesh(GraphTable):
 
 
 class MeshElement(GraphTable):
-    """The properties of all elements, unless an override says otherwise."""
+    """The properties of all elements, except where an override changes them."""
 
     clock_hz: Rate = 400e6
     """The clock of the processor and its accelerator."""

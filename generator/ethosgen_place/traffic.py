@@ -1,9 +1,8 @@
-"""The traffic of replicas on elements: who sends to whom, over which links, and how much.
+"""The traffic of replicas on elements: senders, receivers, links and bytes.
 
-Samples take turns: sample s is the business of replica s mod r of a task with r replicas. So a pair
-of replicas on an edge meets once in lcm(r, r') samples; of more than MOST_PAIRS, the first samples
-stand for all. Routes go along x first, then along y,
-which cannot deadlock.
+Samples take turns: replica s mod r of a task with r replicas does sample s. So a pair of replicas
+on an edge meets once in lcm(r, r') samples; beyond MOST_PAIRS, the first samples represent all.
+Routes go along x first, then along y, which cannot deadlock.
 """
 
 import math
@@ -56,7 +55,7 @@ class Replication:
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
     def pairs(self, sender: int, receiver: int) -> int:
-        """Return the number of pairs of replicas that two tasks make, or MOST_PAIRS."""
+        """Return the number of pairs of two tasks' replicas, or MOST_PAIRS."""
         return min(math.lcm(self.counts[sender], self.counts[receiver]), MOST_PAIRS)
 
     @cached_property
@@ -79,8 +78,8 @@ class Replication:
 class Flows:
     """Pairs of replicas, or of a replica and a port.
 
-    `bytes` are those between them for each sample, on average; `shares` are the samples for which
-    they meet, of all.
+    `bytes` are those between them for each sample, on average; `shares` are the fractions of
+    samples for which they meet.
     """
 
     senders: Ints

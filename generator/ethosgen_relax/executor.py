@@ -1,4 +1,4 @@
-"""What runs partitions: an NPU, or an accelerator or library that a user describes."""
+"""The executors of partitions: an NPU, or an accelerator or library that a user describes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ MOVES = frozenset({"TRANSPOSE", "RESHAPE"})
 
 
 class Executor(Protocol):
-    """What runs partitions."""
+    """An executor of partitions."""
 
     @property
     def codegen(self) -> str:
@@ -43,7 +43,7 @@ class Executor(Protocol):
 
     @property
     def version(self) -> str:
-        """The version of what answers `refusals`."""
+        """The version of the tool that answers `refusals`."""
 
     @property
     def moves(self) -> frozenset[str]:
@@ -53,7 +53,7 @@ class Executor(Protocol):
         """Raise UnsupportedError if it cannot run on this machine."""
 
     def offers(self, network: Network) -> Mapping[OperatorIndex, Offer]:
-        """Return an offer or a refusal for each operator of a network that it looks at."""
+        """Return an offer or a refusal for each operator of a network that it considers."""
 
     def plan(self, network: Network, check: bool) -> Plan:
         """Return a network's plan; `check` compares it with the oracle."""
@@ -121,7 +121,7 @@ class EthosuExecutor:
 
 @dataclass(frozen=True)
 class WrappedExecutor:
-    """An accelerator or library of the user's, which takes all that it can, whatever it costs."""
+    """A user's accelerator or library, which takes all operators that it can, at any cost."""
 
     name: str
     steps: float = 0.0
@@ -130,25 +130,25 @@ class WrappedExecutor:
 
     @cached_property
     def wrapped(self) -> Wrapped:
-        """The accelerator, with the operations that differ by as many steps as the user allows."""
+        """The accelerator, with the operations whose difference in steps the user allows."""
         return load_wrapped(self.name).allowing(self.steps)
 
     @property
     def codegen(self) -> str:
-        """The accelerator's name, as C has names."""
+        """The accelerator's name as a C identifier."""
         return self.wrapped.name.replace("-", "_")
 
     def require(self) -> None:
-        """Load it: its own C or model runs here, or our kernels in its place."""
+        """Load it: its own C or model runs here, or our kernels instead."""
         assert self.wrapped
 
     def offers(self, network: Network) -> Mapping[OperatorIndex, Offer]:
-        """Return its offers for a network that is on the CPU."""
+        """Return its offers for a network on the CPU."""
         offered = self.wrapped.offers(plan_cpu_only(network, IoStyle.ARENA), Allocation())
         return {OperatorIndex(index): offer for index, offer in offered.items()}
 
     def plan(self, network: Network, check: bool) -> Plan:
-        """Return a plan with all that it takes, without what the check finds to differ."""
+        """Return a plan with all operators that it takes, except those that differ in the check."""
         return exact_plan(
             network, _WrappedPlanner(self.wrapped), OffloadOptions(check=check), Watch()
         )

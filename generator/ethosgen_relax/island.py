@@ -1,4 +1,4 @@
-"""Composites and partitions as networks of their own."""
+"""Composites and partitions as separate networks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ def read_island(function: Any, name: str) -> Island:
     """Import a composite or a partition; UnsupportedError if it has no form in integers.
 
     Inputs are named input_0, input_1 and so on in the order of the parameters, outputs likewise.
-    Unsigned ones are signed there: `converted` makes one of the other.
+    Unsigned ones are signed there: `converted` converts between them.
     """
     reading = Reading(module_of(function), is_signed=True)
     inputs = [f"input_{number}" for number in range(len(function.params))]
@@ -97,7 +97,7 @@ def _emitted(builder: relax.BlockBuilder, function: Any, arguments: Sequence[Any
 
 
 def _added(builder: relax.BlockBuilder, composite: Any) -> Any:
-    """Add a composite under the name of its place, and as the patterns name it."""
+    """Add a composite under the name of its place, and the patterns' name."""
     main = str(composite.attrs[COMPOSITE]).partition(".")[2]
     named = composite.with_attr(COMPOSITE, PREFIX + main)
     return builder.add_func(named, str(composite.attrs.get(PLACE, "composite")))

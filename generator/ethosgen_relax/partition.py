@@ -66,10 +66,10 @@ def partition_for_ethosu(
 
     A partition has the attributes "Codegen" ("ethosu"), "global_symbol" and "npu", and consists of
     functions with the attribute "Composite" ("ethosu.conv2d"). Vela supports all of them on `npu`,
-    the first NPU that `ethosgen` supports by default. A match of a pattern that Vela, or an
-    erratum, refuses stays a function that the host runs, with the attributes "ethosu_composite" and
+    by default the first NPU that ethosgen supports. A match of a pattern that Vela, or an erratum,
+    refuses stays a function that the host runs, with the attributes "ethosu_composite" and
     "ethosu_reason". `params` are values of main's parameters by name. `check` compares each
-    partition on the NPU model with TensorFlow Lite Micro; a composite that differs stays too.
+    partition on the NPU model with TensorFlow Lite Micro; a composite that differs stays, too.
 
     InputError for an unknown NPU or a module without main, UnsupportedError for control flow,
     impure calls and open shapes, ToolError without Vela.
@@ -86,7 +86,7 @@ def partition_for_accelerators(
     allow_difference: float = 0.0,
     check: bool = True,
 ) -> tvm.IRModule:
-    """Divide main between accelerators, libraries and the host, as `partition_for_ethosu`.
+    """Divide main between accelerators, libraries and the host, like `partition_for_ethosu`.
 
     `accelerators` are names of NPUs, of accelerators and libraries that come with ethosgen
     ("cmsis-nn", "acl"), and folders with an accelerator.toml. Each composite goes to the first of
@@ -113,9 +113,9 @@ def partition_for_cmsisnn(module: tvm.IRModule, **options: Any) -> tvm.IRModule:
 
 
 def partition_for_arm_compute_lib(module: tvm.IRModule, **options: Any) -> tvm.IRModule:
-    """Divide main between Arm Compute Library and the host, as `partition_for_cmsisnn`.
+    """Divide main between Arm Compute Library and the host, like `partition_for_cmsisnn`.
 
-    On another processor than a 64-bit Arm the library runs under qemu-aarch64.
+    On processors other than a 64-bit Arm the library runs under qemu-aarch64.
     """
     return partition_for_accelerators(module, ["acl"], **options)
 
@@ -170,7 +170,7 @@ def executor_of_partition(function: Any) -> Executor:
 
 
 def _hidden(module: tvm.IRModule) -> tvm.IRModule:
-    """Return the module with other functions than main as TVM's passes leave them alone."""
+    """Return the module with all functions but main marked so that TVM's passes skip them."""
     hidden = module.clone()
     for variable, function in _others(module):
         if isinstance(function, relax.Function):
@@ -179,7 +179,7 @@ def _hidden(module: tvm.IRModule) -> tvm.IRModule:
 
 
 def _restored(partitioned: tvm.IRModule, module: tvm.IRModule) -> tvm.IRModule:
-    """Return a partitioned module with the other functions of the original one as they were."""
+    """Return a partitioned module with the original module's other functions restored."""
     for variable, function in partitioned.functions_items():
         if _attribute(function, LEFT):
             partitioned.update_func(variable, function.without_attr(HIDDEN))

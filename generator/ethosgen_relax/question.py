@@ -1,4 +1,4 @@
-"""Asks which composites an NPU or accelerator supports: many at once, and each content once."""
+"""Finds the composites that an NPU or accelerator supports: many at once, each content once."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,9 +15,9 @@ _ANSWERS: dict[tuple[str, float, str, str], str] = {}
 
 
 def refusals(networks: Sequence[Network], executor: Executor) -> list[str]:
-    """Return for each network why the executor cannot run all of it exactly, "" where it can.
+    """Return, for each network, why the executor cannot run all of it exactly, "" if it can.
 
-    The networks become one of unconnected parts for Vela, which judges each operator alone.
+    The networks become one network of unconnected parts for Vela, which judges each operator alone.
     """
     version = executor.version
     keys = [(executor.name, executor.steps, version, content_of(n)) for n in networks]
@@ -47,7 +47,7 @@ def _asked(networks: Sequence[Network], executor: Executor) -> list[str]:
 
 
 def _computing(graph: Graph, first: int, executor: Executor) -> list[OperatorIndex]:
-    """Return the operators of a part that its executor must run, as the whole numbers them."""
+    """Return the operators of a part that its executor must run, in the whole's numbering."""
     return [
         OperatorIndex(first + operator.index)
         for operator in graph.operators

@@ -1,4 +1,4 @@
-"""What a partitioned module says about its operators."""
+"""A partitioned module's report about its operators."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,10 +21,9 @@ _ENDS = frozenset({"relax.quantize", "relax.dequantize"})
 class Support:
     """Whether a composite runs on the NPU.
 
-    `composite` is its name ("ethosu.conv2d"), that of the operator where no pattern matched.
-    `result` is the user's name of the result before it is quantized, "" where TVM's fusing loses
-    it: for operators on floats. `reason` says why it does not
-    run there; `partition` is the function that it is in.
+    `composite` is its name ("ethosu.conv2d"), or the operator's if no pattern matched. `result` is
+    the user's name of the result before it is quantized, "" where TVM's fusing loses it: for
+    operators on floats. `reason` tells why it does not run there; `partition` is its function.
     """
 
     composite: str

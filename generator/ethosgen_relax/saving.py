@@ -1,4 +1,4 @@
-"""Relax modules as files that ethosgen's commands take, and as firmware.
+"""Relax modules as files for ethosgen's commands, and as firmware.
 
 TVM 0.27's own tvm.ir.save_json ends the process for each module that has a tensor, and its other
 form, TVMScript, is Python, which ethosgen does not execute. So a module becomes a .tflite file.
@@ -57,8 +57,8 @@ def to_project(
 ) -> Written:
     """Generate firmware for a module, as `ethosgen.create_project` does for a file.
 
-    A partitioned module becomes what it was before, for its NPU and accelerators, which then decide
-    about the whole network; changes after the partitioning are lost. `name` is the prefix of the C
+    A partitioned module becomes whole again, for its NPU and accelerators, which then decide about
+    the whole network; changes after the partitioning are lost. `name` is the prefix of the C
     functions, `firmware` has other options of create_project. InputError for a directory with other
     contents, UnsupportedError for an operator that ethosgen does not have.
     """
@@ -75,6 +75,6 @@ def to_project(
 
 
 def _whole(module: tvm.IRModule) -> tvm.IRModule:
-    """Return a partitioned module as it was before."""
+    """Return a partitioned module in its original form."""
     before = (module.attrs or {}).get(WHOLE)
     return module if before is None else before

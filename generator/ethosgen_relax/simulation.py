@@ -45,10 +45,10 @@ def simulate_accelerators(module: tvm.IRModule) -> tvm.IRModule:
     """Return a partitioned module that TVM compiles and runs on this machine.
 
     A partition for an NPU runs the command stream that Vela compiled for it on ethosgen's NPU
-    model, one for an accelerator its model or C; our kernels stand in for what cannot run here.
-    `relax.transform.RunCodegen` does the same once the module was partitioned in this process. An
-    exported library runs wherever ethosgen.relax is imported; the first call of a partition
-    compiles it again. UnsupportedError if an NPU has no functional model.
+    model, one for an accelerator its model or C; our kernels replace accelerators that cannot run
+    here. `relax.transform.RunCodegen` does the same once the module was partitioned in this
+    process. An exported library runs wherever ethosgen.relax is imported; the first call of a
+    partition compiles it again. UnsupportedError if an NPU has no functional model.
     """
     for _, function in module.functions_items():
         if is_partition(function):
@@ -56,7 +56,7 @@ def simulate_accelerators(module: tvm.IRModule) -> tvm.IRModule:
             _register(str(function.attrs[CODEGEN]))
     compiled = relax.transform.RunCodegen()(module)
     if all(operator_name(b.value) in _CALLS for b in bindings_of(compiled["main"])):
-        # Without any function of its own TVM adds a module of C, which needs a compiler.
+        # Without any of its own functions TVM adds a module of C, which needs a compiler.
         nothing = tirx.PrimFunc([], tirx.Evaluate(0)).with_attr(SYMBOL, NOTHING)
         compiled.update_func(tvm.ir.GlobalVar(NOTHING), nothing)
     return compiled
@@ -105,7 +105,7 @@ def _text_of(network: Network, executor: Executor) -> str:
 
 
 def _plan_of_text(text: str) -> Plan:
-    """Compile a partition of an exported module, which was checked when it was made."""
+    """Compile a partition of an exported module, which was checked when it was partitioned."""
     codegen, name, steps, kind, content = json.loads(text)
     network = read_source(Source(kind, codegen, base64.b64decode(content)))
     return plan_of(network, executor_of(codegen, name, steps), check=False)

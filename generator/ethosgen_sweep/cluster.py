@@ -48,7 +48,7 @@ class Cluster:
         return str(self._client.dashboard_link)
 
     def workers(self) -> int:
-        """Return the number of workers that are connected, as of a second ago or later."""
+        """Return the number of connected workers, at most a second old."""
         if time.monotonic() - self._counted > _COUNT_S:
             self._count = int(self._client.scheduler_info(n_workers=0)["n_workers"])
             self._counted = time.monotonic()
@@ -73,9 +73,9 @@ class Cluster:
     ) -> Generator[list[JobAnswer], None, None]:
         """Yield the answers of each batch as it ends, in any order, and none while none ends.
 
-        TargetError if the scheduler goes away; ToolError if no worker can compute. What kills its
-        worker again and again is computed alone, and then is an answer with that fault. Batches
-        are taken as workers need them, since the scheduler holds what it is sent.
+        TargetError if the scheduler goes away; ToolError if no worker can compute. A job that kills
+        its worker repeatedly is computed alone, and then becomes an answer with that fault. Batches
+        are taken when workers need them, since the scheduler keeps everything that it is sent.
         """
         run = _SubmittedTasks(self, self._client, compute, shelf)
         waiting = iter(batches)
@@ -120,7 +120,7 @@ class Cluster:
 
 
 def _is_unfit(answer: object) -> bool:
-    """Return whether a worker said that it cannot compute, not merely that it is gone."""
+    """Return whether a worker said that it cannot compute, and is not merely gone."""
     return isinstance(answer, Exception) and not isinstance(answer, OSError)
 
 
@@ -134,7 +134,7 @@ def _reason(error: object) -> str:
 class _Sent:
     """A batch, and how often it failed in workers that seemed fit.
 
-    `is_alone` if the scheduler has no other, so that a worker's death is this one's fault.
+    `is_alone` if the scheduler has no other, so a worker's death is this batch's fault.
     """
 
     batch: Batch
@@ -144,7 +144,7 @@ class _Sent:
 
 @dataclass
 class _Shared:
-    """The task that holds what jobs share, for the batches that need it."""
+    """The task that holds the jobs' shared value, for the batches that need it."""
 
     task: Any
     users: int = 0
@@ -164,7 +164,7 @@ class _SubmittedTasks:
         self.sent: dict[Any, _Sent] = {}
 
     def submit(self, sent: _Sent) -> None:
-        """Send a batch. What jobs share is a task: if its worker dies, it is made again."""
+        """Send a batch. The shared value is a task: if its worker dies, it is computed again."""
         self._cluster.require_connection()
         places = self._cluster.places()
         batch, here = sent.batch, id(sent.batch.shared)
@@ -190,7 +190,7 @@ class _SubmittedTasks:
         """Send one job that dask blames for deaths of workers; return whether there was one.
 
         dask also blames the tasks that were next in a dead worker's queue. So a suspect is computed
-        once more when nothing else is left that could kill its worker.
+        again when nothing else is left that could kill its worker.
         """
         if not self._suspects:
             return False
@@ -198,7 +198,7 @@ class _SubmittedTasks:
         return True
 
     def _take(self, future: Any) -> _Sent | None:
-        """Return the batch of a task that ended; forget what only it shared."""
+        """Return the batch of a task that ended; forget the value that only it shared."""
         sent = self.sent.pop(future, None)
         if sent is not None:
             here = id(sent.batch.shared)
@@ -249,7 +249,7 @@ class _SubmittedTasks:
         return []
 
     def cancel(self) -> None:
-        """Withdraw what is not done."""
+        """Cancel all unfinished batches."""
         if self._client.status == "running":
             self._client.cancel([*self.sent, *(shared.task for shared in self._shared.values())])
 

@@ -120,7 +120,7 @@ def sweep(
 
 
 def _show(report: SweepReport) -> None:
-    """Print the table, or of a long one the fronts."""
+    """Print the table, or for a long one the fronts."""
     comparison, counts = report.comparison, report.counts
     shown, many = comparison, len(comparison.results)
     if many > _MOST_ROWS:

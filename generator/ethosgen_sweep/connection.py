@@ -17,7 +17,7 @@ if it died twice; after its default of 15 s, a sweep on a busy machine had none 
 
 
 def require_dask() -> None:
-    """Raise ToolError if a package without which no sweep runs is missing."""
+    """Raise ToolError if a package that every sweep needs is missing."""
     EXTRAS["sweep"].require("a sweep", "distributed", "pyarrow")
 
 
@@ -45,7 +45,7 @@ def connected(scheduler: str | None, workers: int) -> Iterator[Cluster]:
 def _require_scheduler(address: str) -> None:
     """Raise InputError if no scheduler of dask answers at an address.
 
-    A client itself waits without end for anything but a scheduler, and then cannot be closed.
+    A client waits forever for anything but a scheduler, and then cannot be closed.
     """
     try:
         kind = asyncio.run(asyncio.wait_for(_kind_at(address), _CONNECT_S))
@@ -74,9 +74,9 @@ async def _kind_at(address: str) -> str:
 
 
 def _quieten() -> None:
-    """Keep dask's log to itself unless the user asked for logs: a worker's death is not news here.
+    """Silence dask's log unless the user requested logs: a worker's death is routine here.
 
-    Its loggers get a level of their own at the import.
+    Its loggers get their own level at the import.
     """
     import distributed
 
@@ -92,7 +92,7 @@ def _is_dask(logger: str) -> bool:
 
 @contextmanager
 def _local(workers: int) -> Iterator[Cluster]:
-    """Yield workers on this machine, a process each, that nobody else's machine can reach."""
+    """Yield workers on this machine, a process each, that no other machine can reach."""
     import dask
     from distributed import Client, LocalCluster
 

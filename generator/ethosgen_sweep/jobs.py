@@ -1,4 +1,4 @@
-"""Jobs of a sweep, and what a worker does with them: plain functions of values."""
+"""Jobs of a sweep, and a worker's functions for them: plain functions of values."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True)
 class Job:
-    """What to compute: `key` names its value in the store, `task` says what it is."""
+    """A value to compute: `key` names it in the store, `task` describes it."""
 
     key: str
     task: Any
@@ -24,7 +24,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Batch:
-    """Jobs that a worker does in order; all of them need `shared`, which it is sent once."""
+    """Jobs that a worker does in order; all need `shared`, which it receives once."""
 
     jobs: tuple[Job, ...]
     shared: Any
@@ -32,7 +32,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Made:
-    """A value; `lasting` if everybody would compute the same, so that a store may keep it."""
+    """A value; `lasting` if every machine would compute the same, so a store may keep it."""
 
     value: bytes
     lasting: bool = True
@@ -51,7 +51,7 @@ With a method `check`, that raises UnfitWorkerError in a process that cannot com
 
 @dataclass(frozen=True)
 class JobAnswer:
-    """A job's value, or why there is none. `was_there` if a store had it already."""
+    """A job's value, or why there is none. `was_there` if a store already had it."""
 
     key: str
     value: bytes | None
@@ -71,11 +71,11 @@ def do_jobs(
     shelf: Shelf,
     goes_on: Callable[[], bool] = _always,
 ) -> list[JobAnswer]:
-    """Do jobs in order, at least one, and others while `goes_on` says so.
+    """Do jobs in order, at least one, and others while `goes_on` is true.
 
-    What the store has is not computed again, nor what another sweep computes now: its value is
-    waited for when nothing else is left. A fault ends one job only. Each value is kept at once,
-    so the death of this process costs the job that it works on.
+    A value that the store has, or that another sweep is computing, is not computed again: the
+    latter is awaited when nothing else is left. A fault ends one job only. Each value is kept at
+    once, so the death of this process costs the job that it works on.
     """
     check_worker(compute)
     answers: list[JobAnswer] = []

@@ -12,7 +12,7 @@ NONE = "-"
 
 
 def labelled_lines(results: Sequence[LabelledResult]) -> Iterator[str]:
-    """Yield the accuracy for people, and why some has no figures."""
+    """Yield the accuracy for people, and the reasons for missing figures."""
     for data, some in groupby(results, lambda result: result.data):
         rows = list(some)
         yield f"accuracy on {data}"

@@ -1,4 +1,4 @@
-"""Locks of jobs: files beside a store's values, so that two sweeps do not do the same job."""
+"""Locks of jobs: files next to a store's values, so that two sweeps do not do the same job."""
 
 import os
 import platform
@@ -26,7 +26,7 @@ class HeldError(Exception):
 def held(path: Path) -> Iterator[None]:
     """Hold a lock inside the block; HeldError if another process that still runs has it.
 
-    Where no file can be made, such as in a folder without the right to write, there is no lock.
+    If no file can be created, such as in a read-only folder, there is no lock.
     """
     token = f"{_machine()} {os.getpid()} {secrets.token_hex(8)}"
     try:
@@ -69,7 +69,7 @@ class Silence:
 
 
 def _make(path: Path, token: str) -> bool:
-    """Make the file, also in place of one whose holder has died here; say whether it is ours."""
+    """Create the file, even in place of a dead holder's here; return whether it is ours."""
     path.parent.mkdir(exist_ok=True)
     for _ in range(2):
         try:
@@ -94,7 +94,7 @@ def _token(path: Path) -> str:
 
 
 def _has_died(token: str) -> bool:
-    """Return whether a holder on this machine is gone; of others only their silence tells."""
+    """Return whether a holder on this machine is gone; others show it only by their silence."""
     parts = token.split()
     if len(parts) != 3 or parts[0] != _machine() or not parts[1].isdigit():
         return False
@@ -102,7 +102,7 @@ def _has_died(token: str) -> bool:
 
 
 def _remove(path: Path, token: str) -> None:
-    """Remove a dead holder's file, but not the one that another process has made since."""
+    """Remove a dead holder's file, but not one that another process has created since."""
     aside = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     with suppress(OSError):
         path.rename(aside)
@@ -119,7 +119,7 @@ def _touch(path: Path, done: Event) -> None:
 
 @cache
 def _machine() -> str:
-    """Return what tells apart the machines, and the containers, whose process numbers differ."""
+    """Return an identity of the machine, or the container, whose process numbers are its own."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot}-{Path('/proc/self/ns/pid').readlink()}"

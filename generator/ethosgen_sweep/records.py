@@ -22,7 +22,7 @@ def results_bytes(results: Sequence[Result]) -> bytes:
 
 
 def read_results(data: bytes) -> tuple[Result, ...] | None:
-    """Return results, equal to what was written; None if these are not results."""
+    """Return results, equal to the written ones; None for other bytes."""
     try:
         return _RESULTS.validate_python(json.loads(data))
     except (ValueError, ValidationError):
@@ -59,7 +59,7 @@ def read_refusal(data: bytes) -> str:
 
 
 def read_outputs(data: bytes, tensors: Sequence[Tensor], count: int) -> list[Arrays] | None:
-    """Return the outputs of samples in the tensors' types and shapes; None if these are none."""
+    """Return the outputs of samples in the tensors' types and shapes; None for other bytes."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             is_present = archive[_MADE]

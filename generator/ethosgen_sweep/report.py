@@ -1,4 +1,4 @@
-"""What a sweep measured, and what of it was there before."""
+"""A sweep's results, and the part that the store already had."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tally:
-    """What workers compute: what the store had, what was computed now, and what failed."""
+    """The workers' values: those that the store had, those computed now, and those that failed."""
 
     total: int = 0
     kept: int = 0
@@ -23,7 +23,7 @@ class Tally:
 
     @property
     def missing(self) -> int:
-        """The number that nobody has computed yet."""
+        """The number of values that are not computed yet."""
         return self.total - self.kept - self.computed
 
     def as_json(self) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class SweepCounts(Tally):
 
     @property
     def all_missing(self) -> int:
-        """The points and shards that nobody has computed yet."""
+        """The points and shards that are not computed yet."""
         return self.missing + self.shards.missing
 
     def as_json(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class SweepCounts(Tally):
 
 @dataclass(frozen=True)
 class SweepReport:
-    """All results in the order of the study's lists, whoever computed them when.
+    """All results in the order of the study's lists, including earlier ones.
 
     `accuracy` has those on labelled data.
     """
@@ -80,7 +80,7 @@ class SweepReport:
 
     @property
     def passed(self) -> bool:
-        """Whether all has a result, something was measured, and no output differs."""
+        """Whether everything has a result, something was measured, and no output differs."""
         is_judged = not self.accuracy or any(labelled.report for labelled in self.accuracy)
         differs = any(labelled.differs for labelled in self.accuracy)
         failed = self.counts.failed or self.counts.shards.failed

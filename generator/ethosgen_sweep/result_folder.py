@@ -62,7 +62,7 @@ def write_files(folder: Path, report: SweepReport, others: Mapping[str, bytes]) 
 
 
 def _labelled(report: SweepReport, notes: Mapping[str, str]) -> dict[str, bytes]:
-    """Return the files with the accuracy on labelled data, none without such."""
+    """Return the files with the accuracy on labelled data, none without data."""
     if not report.accuracy:
         return {}
     rows = [labelled.as_row() for labelled in report.accuracy]

@@ -1,7 +1,7 @@
 """Shards of labelled data: samples that one process runs, in the order of the data.
 
-A shard ends where its samples say so, not at fixed numbers: samples that are added or taken away,
-also in the middle, change only the shards around them.
+A shard's end depends on its samples, not on fixed numbers: samples that are added or removed, even
+in the middle, change only the shards around them.
 """
 
 import hashlib
@@ -47,10 +47,10 @@ class Shard:
 
 
 def divide(data: Labelled, most: int | None = None) -> list[Shard]:
-    """Return all samples in shards, in order: at most so many each, and at most MOST_BYTES.
+    """Return all samples in shards, in order: at most this many each, and at most MOST_BYTES.
 
     A shard also ends after a sample whose digest is a multiple of the most samples of its size that
-    a shard may have. So on the average it has 0.63 times as many (1 - 1/e).
+    a shard may have. So on average it has 0.63 times as many (1 - 1/e).
     """
     lengths = data.lengths or (1,) * len(data)
     bounds = [0, *accumulate(lengths)]

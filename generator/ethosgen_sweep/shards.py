@@ -1,6 +1,6 @@
 """Runs a shard of labelled data on a target.
 
-These are plain functions of values that can be pickled, as those of points are.
+These are plain functions of values that can be pickled, like those of points.
 """
 
 import hashlib
@@ -26,7 +26,8 @@ from ethosgen_sweep.sharding import Shard
 
 @dataclass(frozen=True)
 class ShardRunner:
-    """What runs samples: the NPU model for `npu`, or an oracle, which knows neither NPU nor plan.
+    """The runner of samples: the NPU model for `npu`, or an oracle, which knows neither NPU nor
+    plan.
 
     `on` is the name of either.
     """
@@ -38,14 +39,14 @@ class ShardRunner:
 
 @dataclass(frozen=True)
 class ShardRun:
-    """A shard of labelled data to run; the network comes with it apart."""
+    """A shard of labelled data to run; the network is passed separately."""
 
     runner: ShardRunner
     shard: Shard = field(repr=False)
 
 
 def key_of_shard(source: Source, run: ShardRun) -> str:
-    """Return a digest of all that a shard's outputs depend on: a key for stores.
+    """Return a digest of everything that a shard's outputs depend on: a key for stores.
 
     It covers the network's bytes but not its name, and the samples without their labels.
     """
@@ -61,7 +62,7 @@ def run_shard(source: Source, run: ShardRun) -> tuple[Network, list[Arrays]]:
     """Run a shard's samples; return the network, and the last outputs of each sample.
 
     A network's state is initial before each sample. EthosgenError if the network or the target
-    refuses. Threads take turns: what runs samples keeps their intermediate values.
+    refuses. Threads take turns: the runner keeps the samples' intermediate values.
     """
     with _TURN:
         network, run_samples = _PREPARED.get(source, run.runner)
@@ -72,7 +73,7 @@ _TURN = threading.Lock()
 
 
 class _Prepared:
-    """The network and what ran its samples last, since many shards of one runner follow."""
+    """The network and the last runner of its samples, since many shards of one runner follow."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -80,7 +81,7 @@ class _Prepared:
         self._made: tuple[Network, RunSamples] | InputError | None = None
 
     def get(self, source: Source, runner: ShardRunner) -> tuple[Network, RunSamples]:
-        """Return the runner of samples; one that was refused once is refused again at once."""
+        """Return the runner of samples; one that was refused is refused again at once."""
         if self._key != (source, runner) or self._made is None:
             self._stack.close()
             self._key, self._made = (source, runner), None

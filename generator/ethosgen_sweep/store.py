@@ -1,4 +1,4 @@
-"""A store of values by the digest of all that they depend on: a folder with a file for each."""
+"""A store of values, by the digest of all their inputs: a folder with a file for each."""
 
 import hashlib
 import os
@@ -16,7 +16,7 @@ _NAME = "ethosgen-store"
 
 @dataclass(frozen=True)
 class Shelf:
-    """Where a store is, for other processes: they use it only if they see the same folder."""
+    """The place of a store, for other processes: they use it only if they see the same folder."""
 
     folder: Path
     name: str
@@ -31,14 +31,14 @@ class Shelf:
 
 
 class Store:
-    """Values by key. A value appears whole or not at all, whoever is killed when."""
+    """Values by key. A value appears completely or not at all, even if processes are killed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     @classmethod
     def make(cls, folder: Path) -> "Store":
-        """Return the store in a folder, which is made if need be; InputError if it cannot be."""
+        """Return the store in a folder, created if necessary; InputError if that fails."""
         store = cls(folder)
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ class Store:
         return Shelf(self.folder.absolute(), (self.folder / _NAME).read_text())
 
     def get(self, key: str) -> bytes | None:
-        """Return a value, None if it is not there, damaged, or another key's."""
+        """Return a value, None if it is missing, damaged, or another key's."""
         try:
             digest, _, value = self._path(key).read_bytes().partition(b"\n")
         except OSError:
@@ -75,7 +75,7 @@ class Store:
             self._path(key).unlink()
 
     def lock(self, key: str) -> Path:
-        """Return the file that says that somebody computes a value."""
+        """Return the file that marks a value as under computation."""
         return self._path(key).with_name(f".{key}.lock")
 
     def _path(self, key: str) -> Path:

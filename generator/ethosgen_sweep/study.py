@@ -29,7 +29,7 @@ _SIZE = re.compile(r"(\d+)\s*(b|kib|mib)?", re.IGNORECASE)
 
 
 def _bytes_of(size: int | str) -> int:
-    """Return a size in bytes; ValueError for what is none."""
+    """Return a size in bytes; ValueError for other texts."""
     match = _SIZE.fullmatch(str(size).strip())
     value = int(match[1]) * _UNITS[(match[2] or "").lower()] if match else 0
     if value < 1:
@@ -66,7 +66,7 @@ def _divisible(state: object) -> object:
 
 
 class DataTable(_StudyTable):
-    """Labelled data, and how outputs are judged, as for `ethosgen accuracy`."""
+    """Labelled data, and the judgement of outputs, as for `ethosgen accuracy`."""
 
     path: str = Field(
         description="An .npz file or a folder of arrays, pictures or sounds, relative to the study."
@@ -114,12 +114,12 @@ class DataTable(_StudyTable):
 
     @property
     def called(self) -> str:
-        """What results call the data."""
+        """The data's name in results."""
         return self.name or Path(self.path).stem
 
     @property
     def preparation(self) -> Preparation:
-        """What pictures and sounds become."""
+        """The conversion of pictures and sounds."""
         return Preparation(tuple(self.mean), tuple(self.std), self.resize, self.pad)
 
     @property

@@ -1,4 +1,4 @@
-"""The labelled data of a study: their shards, what is known of these, and the figures."""
+"""The labelled data of a study: their shards, the shards' states, and the figures."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -43,7 +43,7 @@ class _Row:
 
 
 class StudyData:
-    """The shards of a study's labelled data by key, and what is known of them.
+    """The shards of a study's labelled data by key, and their states.
 
     InputError if data cannot be read, or do not fit a network.
     """
@@ -61,7 +61,7 @@ class StudyData:
         self._kept = 0
 
     def look(self, retry_refused: bool) -> None:
-        """Find what the store has; with `retry_refused`, forget what was refused."""
+        """Find the shards that the store has; with `retry_refused`, forget refused ones."""
         for key in self.runs:
             value = self._store.get(key)
             if value is None:
@@ -78,7 +78,7 @@ class StudyData:
         return Tally(len(self.runs), self._kept, computed, len(self.faults))
 
     def batches(self) -> Iterator[Batch]:
-        """Yield a job for each missing shard, those of a runner one after the other."""
+        """Yield a job for each missing shard, those of a runner in succession."""
         missing = [key for key in self.runs if key not in self.found]
         turns: dict[tuple[int, ShardRunner], list[str]] = {}
         for key in missing:
@@ -210,5 +210,5 @@ def _fault_of(on: Sequence[str]) -> str:
 
 
 def _text(chosen: str | int | None) -> str | None:
-    """Return a name or an index as the command line has it."""
+    """Return a name or an index as on the command line."""
     return None if chosen is None else str(chosen)

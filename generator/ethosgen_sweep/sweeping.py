@@ -1,4 +1,4 @@
-"""Measures all points of a study on dask's workers; what a store has is not measured again."""
+"""Measures all points of a study on dask's workers, except those that a store has."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -45,10 +45,10 @@ _SHARES_FOR_EACH = 2
 
 @dataclass(frozen=True)
 class SweepRequest:
-    """A study to measure, and who does: `workers` processes of this machine, or a scheduler's.
+    """A study to measure, and the workers: `workers` processes of this machine, or a scheduler's.
 
     `store` is the folder with results of earlier sweeps, by default the user's. With
-    `retry_refused`, what was refused earlier is tried again.
+    `retry_refused`, points that were refused earlier are tried again.
     """
 
     study: Path
@@ -64,7 +64,7 @@ def default_store() -> Path:
 
 
 class Todo:
-    """A study's points and shards by key, and what is known of them."""
+    """A study's points and shards by key, and their states."""
 
     def __init__(self, asked: SweepRequest) -> None:
         self.study = load_study(asked.study)
@@ -85,7 +85,7 @@ class Todo:
         self.data.look(asked.retry_refused)
 
     def look(self) -> None:
-        """Find what the store has, by this sweep or another."""
+        """Find the values that the store has, from this sweep or another."""
         for key in self.keys:
             results = None if key in self.found else self._kept(key)
             if results is not None:
@@ -164,10 +164,10 @@ def count_points(asked: SweepRequest) -> SweepCounts:
 
 
 def sweep(asked: SweepRequest, watch: Watch) -> SweepReport:
-    """Measure what the store lacks of a study's points and shards; return all results in order.
+    """Measure the points and shards of a study that the store lacks; return all results in order.
 
-    InputError for a faulty study. TargetError if the scheduler goes away: what was done until then
-    is in the store, so the next sweep continues from there.
+    InputError for a faulty study. TargetError if the scheduler goes away: finished results are in
+    the store, so the next sweep continues from there.
     """
     require_dask()
     started = time.perf_counter()
@@ -184,7 +184,7 @@ def sweep(asked: SweepRequest, watch: Watch) -> SweepReport:
 
 
 def _measure(todo: Todo, cluster: Cluster, watch: Watch) -> None:
-    """Have all that is missing computed; announce progress."""
+    """Compute everything that is missing; announce progress."""
     watch.say(f"dask's dashboard: {cluster.dashboard}")
     compute = Measure(sources_digest(), todo.study.front)
     progress = _Progress(todo, cluster, watch)
@@ -206,14 +206,14 @@ def _measure(todo: Todo, cluster: Cluster, watch: Watch) -> None:
 
 
 class _Progress:
-    """Announces what is done, by how many workers, and the time that is left."""
+    """Announces the progress, the number of workers, and the remaining time."""
 
     def __init__(self, todo: Todo, cluster: Cluster, watch: Watch) -> None:
         self._todo, self._cluster, self._watch = todo, cluster, watch
         self._started = time.monotonic()
 
     def wait_for_workers(self) -> None:
-        """Return when a worker is connected; say until then what is missing."""
+        """Return when a worker is connected; until then announce what is missing."""
         if not self._cluster.workers():
             self._watch.say(self._waiting())
             self._cluster.wait_for_workers()
@@ -284,7 +284,7 @@ class Measure:
 
 
 def _shard_bytes(source: Source, run: ShardRun) -> bytes:
-    """Return a shard's outputs, or why it has none; other faults may pass, and are raised."""
+    """Return a shard's outputs, or why it has none; other faults, perhaps temporary, are raised."""
     try:
         network, outputs = run_shard(source, run)
     except InputError as error:
@@ -306,7 +306,7 @@ def _without(point: Point) -> Point:
 
 
 def comparison_of(study: Study, path: Path) -> ComparisonRequest:
-    """Return the comparison that has the points of a study; InputError for what is not there."""
+    """Return the comparison that has the points of a study; InputError for missing files."""
     if study.oracle is not None and study.oracle not in choices():
         raise InputError(f"study '{path}': {unknown('oracle', study.oracle, choices())}")
     return ComparisonRequest(

@@ -1,4 +1,4 @@
-"""What runs inside a worker of dask: it ends a batch early if nobody waits for the rest."""
+"""The code inside a dask worker: it ends a batch early if nothing waits for the rest."""
 
 import time
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def do_batch(
 def _is_wanted() -> bool:
     """Return whether the task of this thread still has a scheduler and a client.
 
-    After a sweep was killed, the next would otherwise compute the same jobs at the same time.
+    Otherwise, after a sweep was killed, the next would compute the same jobs at the same time.
     """
     from distributed import Status, get_worker
 

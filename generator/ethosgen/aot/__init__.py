@@ -169,8 +169,8 @@ def make_evaluator(plan: Plan) -> Evaluate:
     """Return a function that runs the residual graph in process.
 
     Its arguments are the network's inputs, by name, and a function that runs a partition: it gets
-    the inputs by tensor name and returns the outputs, and its variables' new values, in the same
-    way. It returns the outputs by tensor name, none if a CIRCULAR_BUFFER waits for more inputs.
+    the inputs by tensor name and returns the outputs and its variables' new values in the same way.
+    It returns the outputs by tensor name, or none if a CIRCULAR_BUFFER waits for more inputs.
     Variables keep their values between calls. CPU operators run from the PrimFuncs that
     `compile_program` emits, compiled by TVM for the host; tvm is imported only for them.
     """
@@ -178,7 +178,7 @@ def make_evaluator(plan: Plan) -> Evaluate:
 
 
 def make_resettable(plan: Plan) -> tuple[Evaluate, Callable[[], None]]:
-    """Return the same, and a function that gives variables their initial values."""
+    """Return the same, and a function that resets variables to their initial values."""
     from ethosgen.aot.host.graph import HostGraph
 
     direct = find_direct(plan)

@@ -108,7 +108,7 @@ def _emitted(
     addresses: Mapping[str, Location],
     memories: Mapping[str, int],
 ) -> tuple[Emitted, tuple[MarkedStep, ...]]:
-    """Return the C functions of a network and its steps; without CPU operators TVM is not asked."""
+    """Return the C functions of a network and its steps; without CPU operators TVM is not used."""
     symbol = signature.symbol
     if has_only_calls(body.schedule):
         steps = describe_steps(body, symbol, made_by_calls(body.schedule))

@@ -1,4 +1,4 @@
-"""Estimate an operator's cycles on the CPU, which choose between kernels, and between CPU and NPU.
+"""Estimate an operator's cycles on the CPU, to choose between kernels, and between CPU and NPU.
 
 The figures are instructions for each product, tap or element, counted on QEMU's mps3-an547 (a
 Cortex-M55 with Helium): one operator a network, 32 x 32 x 16 elements (16 x 16 x 16 for the plain
@@ -69,7 +69,7 @@ def per_product(
 def per_scattered_product(
     by_dtype: Mapping[str, float], other: float, check: Mapping[str, float]
 ) -> Cycles:
-    """Estimate a TRANSPOSE_CONV: each tap of each output is checked; `check` is for that."""
+    """Estimate a TRANSPOSE_CONV: each tap of each output is checked, at the cost of `check`."""
 
     def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
         weights, source = (tensors[i] for i in op.inputs[1:3])

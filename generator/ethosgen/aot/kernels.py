@@ -65,7 +65,7 @@ def choose_kernels(
 ) -> tuple[dict[int, NamedKernel], tuple[Constant, ...]]:
     """Build the kernel of each CPU operator, by step; UnsupportedError names one without a kernel.
 
-    Operators use a library's kernel if it is cheaper than theirs. Without `compile_routine`,
+    Operators use a library's kernel if it is cheaper than the plain one. Without `compile_routine`,
     operators with subgraphs are omitted. Equal constants are merged.
     """
     kernels: dict[int, NamedKernel] = {}
@@ -86,7 +86,7 @@ def choose_kernels(
 
 
 def _with_types(kernel: Kernel) -> Kernel:
-    """Return a kernel whose function has the types of the structs that it gets."""
+    """Return a kernel whose function declares the types of its structs."""
     parameters = kernel.function.params[len(kernel.inputs) :]
     types = {
         parameter.name: constant.ctype
@@ -137,7 +137,7 @@ def _what_is_missing(schedule: StepSchedule, operator: Operator) -> str:
         return f"it holds {foreign}; pass the file from which it was compiled"
     if is_custom and all(code != code_of(operator) for code, _ in registry()):
         return "it is a custom operator, which TFLite Micro does not have either"
-    # Quantized, it must run: RFFT2D has no integer form, nor have custom operators.
+    # A quantized form must exist: RFFT2D and custom operators have none.
     helps = not is_custom and (operator.code, "int8") in registry()
     command = command_for(schedule.plan.network)
     hint = _HINT.format(command) if dtype.startswith("float") and helps and command else ""
@@ -145,9 +145,9 @@ def _what_is_missing(schedule: StepSchedule, operator: Operator) -> str:
 
 
 def is_hybrid(operator: Operator, tensors: Sequence[Tensor]) -> bool:
-    """Return whether a layer has int8 weights and a float32 input, as LiteRT's hybrid kernels.
+    """Return whether a layer has int8 weights and a float32 input, like LiteRT's hybrid kernels.
 
-    These quantize the input of each inference by its range.
+    These quantize each inference's input by its range.
     """
     if operator.code not in _HYBRID or len(operator.inputs) < 2:
         return False
@@ -243,11 +243,11 @@ def _pool_constants(
     arguments: list[int | str] = []
     for parameter, item in zip(kernel.function.params, wanted, strict=False):
         if not isinstance(item, int):
-            dtype = str(parameter.ty.element_type.dtype)  # the type it is read as: COPY reads bytes
+            dtype = str(parameter.ty.element_type.dtype)  # as the kernel reads it: COPY reads bytes
             structs = item if isinstance(item, Structs) else None
             data = item.data if isinstance(item, Structs) else item
             constant = Constant(f"{function}_{parameter.name}", dtype, data, structs=structs)
-            # In a file of their own, other weights must not change which of them are equal.
+            # In a separate file, other weights must not change which of them are equal.
             key = constant.c_name if schedule.plan.apart else constant.ctype
             arguments.append(pool.setdefault((key, data), constant).c_name)
         else:

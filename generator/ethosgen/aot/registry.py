@@ -93,7 +93,7 @@ def registration_of(op: Operator, tensors: Sequence[Tensor]) -> Registration | N
 
 
 def goes_in_place(op: Operator) -> bool:
-    """Return whether an operator's output may take the place of an input of the same size."""
+    """Return whether an operator's output may overwrite an input of the same size."""
     return code_of(op) in _by_code().in_place
 
 

@@ -1,4 +1,4 @@
-"""The processor's share of a plan by stored costs, where nothing counts what runs."""
+"""The processor's share of a plan by stored costs, where nothing counts instructions."""
 
 from collections.abc import Mapping
 
@@ -11,8 +11,8 @@ from ethosgen.values.time import CpuTime
 def stored_time(plan: Plan, core: str, hz: int | None, start_cycles: int = 0) -> CpuTime | None:
     """Return the share of a plan's operators on a core, None for a core without a pace.
 
-    `start_cycles` are those of the start of each of the NPU's partitions. What users' accelerators
-    run is not in the sum.
+    `start_cycles` are for the start of each of the NPU's partitions. The sum leaves out the work of
+    users' accelerators.
     """
     if core not in PACE:
         return None
@@ -36,7 +36,7 @@ def slice_time(program: Program, core: str, hz: int | None) -> CpuTime | None:
 
 
 def paced(core: str, instructions: int) -> int:
-    """Return the cycles of instructions on a core; one each where its pace is not known."""
+    """Return the cycles of instructions on a core; one each if its pace is unknown."""
     return round(PACE.get(core, 1.0) * instructions)
 
 

@@ -1,6 +1,6 @@
 """TVM's modules, each imported at the first use of one of its names.
 
-The import takes a second, and a network that runs on the NPU alone needs none of them.
+The import takes a second, and a network that runs only on the NPU needs none of them.
 """
 
 from importlib import import_module
@@ -15,7 +15,7 @@ class _Deferred:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(import_module(self._name), name)
-        setattr(self, name, value)  # the next use finds it without a call
+        setattr(self, name, value)  # later uses find it without a call
         return value
 
 

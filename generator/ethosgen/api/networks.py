@@ -63,7 +63,7 @@ def draw_samples(network: NetworkLike, count: int = 10, seed: int = 0) -> dict[s
 
 @contextmanager
 def files_of(networks: Sequence[NetworkLike]) -> Iterator[tuple[tuple[Path, ...], ReadOptions]]:
-    """Yield the networks' files, and the options that they are read with.
+    """Yield the networks' files, and the options for reading them.
 
     The source of a network that was already read is written to a temporary folder.
     """

@@ -22,7 +22,7 @@ _SHOWN = "memory", "graph"
 
 @dataclass(frozen=True, repr=False)
 class ComparedConfigurations(ComparisonReport):
-    """What `compare` returns: `results`, one for each combination, and a plot of them."""
+    """The result of `compare`: `results`, one for each combination, and a plot of them."""
 
     def plot(self) -> Picture:
         """Plot SRAM against time, a panel for each network and board; needs Matplotlib."""
@@ -35,7 +35,7 @@ class ComparedConfigurations(ComparisonReport):
 
 @dataclass(frozen=True, repr=False)
 class ReportedNetwork(NetworkReport):
-    """What `create_report` returns: what the page shows, with plots and a table of the layers."""
+    """The result of `create_report`: the page's content, with plots and a table of the layers."""
 
     def plot(self, what: str = "timeline") -> Picture:
         """Plot a part of the report; needs Matplotlib.
@@ -55,7 +55,7 @@ class ReportedNetwork(NetworkReport):
 
 
 def plotted(kind: type[Plotted], report: ComparisonReport | NetworkReport) -> Plotted:
-    """Return a report as the kind that plots itself."""
+    """Return a report as one that can plot itself."""
     fields = dataclasses.fields(report)
     return kind(**{field.name: getattr(report, field.name) for field in fields})
 

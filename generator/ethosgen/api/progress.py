@@ -1,4 +1,4 @@
-"""Progress in a notebook: a line under the cell, which vanishes when the cell has run."""
+"""Progress in a notebook: a line under the cell, which disappears when the cell has run."""
 
 import sys
 from html import escape
@@ -14,7 +14,7 @@ def watch_of(announce: Announce | None) -> Watch:
 
 
 def _notebook_line() -> Announce | None:
-    """Return what shows a line under the running cell; None outside a notebook."""
+    """Return a function that shows a line under the running cell; None outside a notebook."""
     ipython: Any = sys.modules.get("IPython")
     shell: Any = ipython.get_ipython() if ipython is not None else None
     if getattr(shell, "kernel", None) is None:

@@ -1,4 +1,4 @@
-"""The samples of a run, and what its outputs are compared with."""
+"""The samples of a run, and the references for its outputs."""
 
 import os
 from collections.abc import Mapping

@@ -29,7 +29,7 @@ _DATA, _LABELS = "data.npz", "labels.npy"
 
 
 class ComparisonOptions(TypedDict, total=False):
-    """The command's options of what is compared, all with their defaults."""
+    """The command's options for the configurations, all with their defaults."""
 
     front: bool
     """Search for the Pareto front of each NPU and memory mode instead of trying each schedule."""
@@ -54,7 +54,7 @@ class ComparisonOptions(TypedDict, total=False):
 
 
 class AccuracyOptions(TypedDict, total=False):
-    """The command's options of what runs and how it is judged, all with their defaults."""
+    """The command's options for the run and its judgement, all with their defaults."""
 
     board: str | None
     """The board that a firmware is for."""
@@ -187,7 +187,7 @@ def _several(one: str, values: Sequence[str], options: dict[str, Any]) -> tuple[
 
 
 def _listed(values: Sequence[str]) -> tuple[str, ...]:
-    """Return values as a sequence, also a single one."""
+    """Return values as a sequence, even a single one."""
     return (values,) if isinstance(values, str) else tuple(values)
 
 

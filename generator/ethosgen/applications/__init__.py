@@ -1,8 +1,8 @@
 """Applications: whole programs around networks, which `project --app NAME` adds to a project.
 
 Each is a folder of C in templates/apps/ (with what all share in templates/apps/common/), and a
-module here that knows its files, which networks fit, what the host sends in place of a sensor, and
-which lines the application must then print. CONTRIBUTING.md says how to add one.
+module here that knows its files, the networks that fit, the host's input in place of a sensor, and
+the lines that the application must then print. CONTRIBUTING.md says how to add one.
 """
 
 from collections.abc import Mapping

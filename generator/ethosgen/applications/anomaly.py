@@ -103,7 +103,7 @@ class Anomaly:
     def expect(
         self, items: Sequence[bytes], networks: Networks, run: Run, settings: Settings
     ) -> list[str]:
-        """Return a line for each vector: time, error, threshold, and what that means."""
+        """Return a line for each vector: time, error, threshold, and the detector's state."""
         source, target = networks[0].inputs[0], networks[0].outputs[0]
         inputs = [
             quantized(np.frombuffer(item, "<f4"), source).reshape(source.shape) for item in items

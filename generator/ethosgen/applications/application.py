@@ -1,4 +1,4 @@
-"""What an application is: its files, its networks, its input, and the lines that it prints."""
+"""An application: its files, its networks, its input, and the lines that it prints."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ TEMPLATES = "apps"
 
 
 class Settings(dict[str, int]):
-    """The numbers of the project's application/settings.h by name, and its labels.h."""
+    """The numbers in the project's application/settings.h by name, and its labels.h."""
 
     def __init__(self, numbers: Mapping[str, int], labels: Sequence[str] = ()) -> None:
         super().__init__(numbers)
@@ -31,7 +31,7 @@ class Application(Protocol):
 
     @property
     def name(self) -> str:
-        """The name that users type, and the folder of its templates."""
+        """The name that users type, also of the folder of its templates."""
 
     @property
     def title(self) -> str:
@@ -56,10 +56,10 @@ class Application(Protocol):
         """Return values for its templates."""
 
     def item_bytes(self, networks: Networks) -> int:
-        """Return the size of what the host sends at a time."""
+        """Return the bytes that the host sends at a time."""
 
     def item_s(self, settings: Settings) -> float | None:
-        """Return the time from one item to the next in reality, None if that is open."""
+        """Return the real time from one item to the next, None if unknown."""
 
     def load(self, paths: Sequence[Path], networks: Networks) -> list[bytes]:
         """Read files as items; InputError names the wrong file."""
@@ -75,7 +75,7 @@ class Application(Protocol):
 
 @runtime_checkable
 class Commanded(Protocol):
-    """What else an application has if it takes commands of text, not items in frames."""
+    """An application that takes commands of text, not items in frames."""
 
     def commands(self, item: bytes) -> list[str]:
         """Return the commands for an item."""
@@ -83,14 +83,14 @@ class Commanded(Protocol):
 
 @runtime_checkable
 class TakesRows(Protocol):
-    """What else an application has if `--feed` can give the network its input by rows."""
+    """An application whose network can get its input by rows (`--feed`)."""
 
     def row_bytes(self, networks: Networks) -> int:
-        """Return the size of a row, which the host then sends at a time."""
+        """Return the bytes of a row, which the host then sends at a time."""
 
 
 def require_networks(application: str, networks: Networks, count: int, what: str) -> None:
-    """Raise InputError unless there are so many networks; `what` says which."""
+    """Raise InputError unless there are this many networks; `what` describes them."""
     if len(networks) != count:
         raise InputError(
             f"--app {application} is for {what}, but got {counted(len(networks), 'network')}"

@@ -134,7 +134,7 @@ def _score_parts(tensor: Tensor) -> int:
 
 
 def _best(scores: np.ndarray[Any, Any], tensor: Tensor, settings: Settings) -> str:
-    """Return the best classes with their scores; of equal ones the first comes first."""
+    """Return the best classes with their scores; equal ones in their order."""
     assert tensor.quantization is not None
     text = ""
     for index in sorted(range(len(scores)), key=lambda i: (-int(scores[i]), i))[: settings["TOP"]]:

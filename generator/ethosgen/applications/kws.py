@@ -1,4 +1,4 @@
-"""Keyword spotting: a front end that makes features of sound, a network that scores words."""
+"""Keyword spotting: a front end that turns sound into features, a network that scores words."""
 
 import wave
 import zlib
@@ -125,7 +125,7 @@ class Kws:
     def expect(
         self, items: Sequence[bytes], networks: Networks, run: Run, settings: Settings
     ) -> list[str]:
-        """Return a line for each detection, and those with the sums of features and scores."""
+        """Return a line for each detection, and the lines with CRCs of features and scores."""
         front, _ = _ordered(networks)
         sound = np.frombuffer(b"".join(items), "<i2")
         audio, size = front.inputs[0], front.inputs[0].elements
@@ -224,7 +224,7 @@ def _ordered(networks: Networks) -> tuple[Network, Network]:
 
 
 def _number(label: int) -> str:
-    """Return the name of a label without one: the first two are micro_speech's."""
+    """Return the name of an unnamed label: the first two are micro_speech's."""
     return ("silence", "unknown")[label] if label < 2 else f"label_{label}"
 
 
@@ -252,7 +252,7 @@ def load_sound(path: Path) -> Array:
         with wave.open(str(path), "rb") as file:
             facts = (file.getframerate(), file.getnchannels(), file.getsampwidth())
             data = file.readframes(file.getnframes())
-    except (OSError, EOFError, wave.Error, RuntimeError, MemoryError) as error:  # by a wrong header
+    except (OSError, EOFError, wave.Error, RuntimeError, MemoryError) as error:  # wrong header
         reason = getattr(error, "strerror", None) or str(error) or "the file ends early"
         raise InputError(f"cannot read '{path}' as a WAV file of PCM: {reason}") from None
     if facts != (RATE, 1, _BYTES):
@@ -271,7 +271,7 @@ KWS = Kws()
 
 
 def _step(settings: Settings, name: str) -> int:
-    """Return a number that counts steps; InputError for one that never gets further."""
+    """Return a number that counts steps; InputError for one that never advances."""
     if settings[name] < 1:
         raise InputError(f"application/settings.h: {name} is {settings[name]}; make it 1 or more")
     return settings[name]

@@ -40,7 +40,7 @@ def load_labels(path: Path, count: int) -> tuple[str, ...]:
 
 
 def labels_of(network: Network) -> tuple[str, ...]:
-    """Return the labels in a network's file, none if it has none; InputError as load_labels."""
+    """Return the labels in a network's file, empty if it has none; InputError as in load_labels."""
     text = read_labels(network.source.data) if network.source else ""
     if not text:
         return ()
@@ -79,7 +79,7 @@ def read_labels(data: bytes) -> str:
 def append_labels(data: bytes, labels: Sequence[str]) -> bytes:
     """Return a .tflite file with a labels.txt."""
     file = io.BytesIO(data)
-    entry = zipfile.ZipInfo(FILE)  # of 1980: the same bytes each time
+    entry = zipfile.ZipInfo(FILE)  # 1980: the same bytes each time
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr(entry, "".join(f"{label}\n" for label in labels))
     return file.getvalue()

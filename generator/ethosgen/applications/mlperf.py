@@ -30,8 +30,8 @@ _FLIP = 0x80
 class Benchmark:
     """A benchmark of MLPerf Tiny: its name in the protocol, and the network that fits it.
 
-    An input is int8 as the network takes it, bytes of an image (`is_image`), or floats of which the
-    network reproduces the quantized values (`is_error`).
+    An input is int8 as the network takes it, bytes of an image (`is_image`), or floats whose
+    quantized values the network reproduces (`is_error`).
     """
 
     model: str
@@ -43,7 +43,7 @@ class Benchmark:
 
     @property
     def what(self) -> str:
-        """What a file of the data set has, in a few words."""
+        """The content of a file of the data set, in a few words."""
         if self.is_error:
             return "floats, little-endian"
         return (
@@ -52,7 +52,7 @@ class Benchmark:
 
     @property
     def results(self) -> str:
-        """What the firmware answers, in a few words."""
+        """The firmware's answer, in a few words."""
         return "the mean squared error" if self.is_error else "the score of each class"
 
 
@@ -193,7 +193,7 @@ def _shape_text(shape: Sequence[int]) -> str:
 
 
 def _windows(size: int, window: int) -> range:
-    """Return the starts of the windows in a file of ad, which a spectrum at a time moves on."""
+    """Return the starts of the windows in a file of ad: one at each spectrum."""
     return range(0, size - window + 1, window // 5)
 
 
@@ -207,7 +207,7 @@ def _network_input(item: bytes, tensor: Tensor, benchmark: Benchmark) -> np.ndar
 
 
 def _real(values: np.ndarray[Any, Any], tensor: Tensor) -> np.ndarray[Any, Any]:
-    """Return the real values in floats of 32 bits, as the firmware computes them."""
+    """Return the real values as 32-bit floats, as the firmware computes them."""
     assert tensor.quantization is not None
     steps = values.astype(np.int32) - tensor.quantization.zero_point[0]
     return np.float32(tensor.quantization.scale[0]) * steps.astype(np.float32)

@@ -44,7 +44,7 @@ class Turns:
             require_one_port(self.name, network, _TYPES)
 
     def facts(self, networks: Networks) -> dict[str, Any]:
-        """Return nothing: the templates need no more than all have."""
+        """Return nothing: the templates need no further values."""
         return {}
 
     def item_bytes(self, networks: Networks) -> int:
@@ -121,7 +121,7 @@ def _sample(item: bytes, network: Network) -> Arrays:
 
 
 def _best(outputs: Arrays, network: Network) -> tuple[int, int]:
-    """Return the best class, of equal ones the first, and its score."""
+    """Return the best class (among equals, the first) and its score."""
     scores = outputs[network.outputs[0].name].ravel()
     best = int(scores.argmax())
     return best, int(scores[best])

@@ -1,7 +1,7 @@
-"""The registry of backends: what runs operators instead of the plain kernels of `ethosgen.aot`.
+"""The registry of backends, which run operators instead of the plain kernels of `ethosgen.aot`.
 
-This registry alone imports an accelerator. A library of kernels for the CPU is a backend too;
-`ethosgen.aot.libraries` has their registry, since they are made of TVM's functions. Backends are
+Only this registry imports an accelerator. A library of kernels for the CPU is a backend, too;
+`ethosgen.aot.libraries` has their registry, since they consist of TVM's functions. Backends are
 loaded on first use, compilers and simulators only when a plan needs them.
 """
 
@@ -76,7 +76,7 @@ def backends() -> Sequence[AcceleratorBackend]:
 
 
 def _plugin_backends(own: Sequence[AcceleratorBackend]) -> Iterator[AcceleratorBackend]:
-    """Yield the backends of plug-ins whose accelerators have names of their own."""
+    """Yield the plug-ins' backends whose accelerators have new names."""
     taken = {name for backend in own for name in backend.accelerators}
     door = plugins.BACKENDS
     for name, backend in plugins.beside(door, {kind.name: kind for kind in own}).items():
@@ -144,14 +144,14 @@ def compiled_for(network: Network) -> Accelerator | None:
 
 
 def compiled_operators() -> Mapping[str, int]:
-    """Return the custom operators of compiled networks, with their inputs that are not tensors."""
+    """Return the custom operators of compiled networks, with the inputs that are not tensors."""
     return {
         code: count for backend in backends() for code, count in backend.compiled_operators.items()
     }
 
 
 def is_compiled(network: Network) -> bool:
-    """Return whether a backend's compiler made a network, so that it lacks the original."""
+    """Return whether a backend's compiler made a network, so the original is missing."""
     codes = compiled_operators()
     return any(op.custom_code in codes for op in network.graph.operators)
 

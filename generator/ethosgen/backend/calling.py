@@ -1,4 +1,4 @@
-"""The C function around a call that waits for an accelerator, or copies to its own memory."""
+"""The C function around a call that waits for an accelerator, or copies to its memory."""
 
 from ethosgen.values.plan import Call
 
@@ -7,7 +7,7 @@ INLINE = "static inline __attribute__((always_inline))"
 
 
 def function_around(call: Call) -> str:
-    """Return the C of the function `call.around`, which has the parameters of the call's own."""
+    """Return the C of the function `call.around`, which has the same parameters as the call."""
     function, copies = call.function, {copy.argument: copy for copy in call.copies}
     names = [f"a{number}" for number in range(len(function.parameters))]
     typed = zip(function.parameters, names, strict=True)

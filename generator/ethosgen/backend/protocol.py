@@ -1,8 +1,8 @@
-"""What a backend is: the protocols that the flow calls, and the values that they pass.
+"""The protocols of a backend, which the flow calls, and the values that they pass.
 
-`Backend` is what all have in common: they offer operators at a cost, compile a choice of them, and
-add files to a project. An accelerator also has a device: `AcceleratorBackend` joins its parts,
-one for each kind of caller. A user's own is `Wrapped`. `ethosgen.backend` is their registry.
+`Backend` is the common part of all: they offer operators at a cost, compile a choice of them, and
+add files to a project. An accelerator also has a device: `AcceleratorBackend` joins its parts, one
+for each kind of caller. A user's own is `Wrapped`. `ethosgen.backend` is their registry.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,8 +30,8 @@ from ethosgen.values.watch import Watch
 class BoardMemories:
     """A board's memories as compilers see them.
 
-    `mode` is the memory mode, `near_bytes` the size of the accelerator's working SRAM: the one that
-    is reserved for it, else the arena's.
+    `mode` is the memory mode, `near_bytes` the size of the accelerator's working SRAM: one reserved
+    for it, else the arena's.
     """
 
     mode: str
@@ -59,8 +59,8 @@ class CpuSide(Protocol):
 class DivisionTask:
     """A network to divide between an accelerator and the CPU.
 
-    Without `memories` the compiler assumes those of a usual board. Of the options, `cpu_ops`,
-    `trust_compiler` and `schedule` are used.
+    Without `memories` the compiler assumes those of a usual board. It uses the options `cpu_ops`,
+    `trust_compiler` and `schedule`.
     """
 
     network: Network
@@ -164,11 +164,10 @@ class OutsideCode:
 
 @dataclass(frozen=True)
 class ExternalFiles:
-    """Sources that a build finds at a path of the user's: the value of the variable `option`.
+    """Sources that a build finds at a user's path: the value of the variable `option`.
 
-    `slug` names their CMake target; `owner` is who needs them. Below the path are the file
-    `marker`, the C files `sources` (* stands for names), folders of headers, and compiled
-    `libraries` to link.
+    `slug` names their CMake target; `owner` needs them. Below the path are the file `marker`, the C
+    files `sources` (* stands for names), folders of headers, and compiled `libraries` to link.
     """
 
     slug: str
@@ -191,11 +190,10 @@ class ProjectFiles:
 
     `templates` is its folder below templates/, or any folder. `files` maps paths in the library to
     files there, for the drivers of platforms in `instead` to others. Every build compiles
-    `sources`. The network's C includes `headers`. `copies` are files of the library as they are,
-    and `includes` folders there in which `sources` find headers. `external` are sources outside the
-    project, `outside` is other code that goes with them, `compilers` made the partitions.
-    `libraries` are the names of the system's that are linked. `platforms` are the only ones that
-    can have it, () for all.
+    `sources`. The network's C includes `headers`. `copies` are unchanged files of the library, and
+    `includes` folders there in which `sources` find headers. `external` are sources outside the
+    project, `outside` is other code that belongs to them, `compilers` made the partitions.
+    `libraries` names the system's libraries to link. Only `platforms` can have it, () for all.
     """
 
     templates: str = ""
@@ -218,10 +216,10 @@ class ProjectFiles:
 
 @dataclass(frozen=True)
 class Offer:
-    """What a backend offers for an operator: the cycles of one run, or why it refuses.
+    """A backend's offer for an operator: the cycles of one run, or the reason why it refuses.
 
-    `cycles` is None if they are unknown. Operators of one `group` run together, by one call, which
-    takes another `start` cycles.
+    `cycles` is None if they are unknown. Operators of one `group` run together, in one call, which
+    takes `start` more cycles.
     """
 
     cycles: int | None = None
@@ -235,19 +233,19 @@ Made = TypeVar("Made")
 
 
 class Backend(Protocol[Asked_contra, Made, Index]):
-    """What runs operators: an accelerator, or a library of kernels for the CPU.
+    """An accelerator, or a library of kernels for the CPU, that runs operators.
 
-    An accelerator is asked about a DivisionTask and compiles it to a Plan. A library is asked about
-    the operators of a graph, and compiles each to a kernel. An allocation has operators for which
-    it is not asked: by their index in the network, or for what comes later in the residual graph.
+    An accelerator makes offers for a DivisionTask and compiles it to a Plan. A library makes offers
+    for the operators of a graph, and compiles each to a kernel. It makes none for an allocation's
+    operators, given by their index in the network, or in the residual graph for later backends.
     """
 
     @property
     def name(self) -> str:
-        """Its name, unique among the backends; that of an accelerator's family."""
+        """Its name, unique among the backends; an accelerator's has its family's name."""
 
     def offers(self, asked: Asked_contra, allocation: Allocation[Index]) -> Mapping[Index, Offer]:
-        """Return the offer for each operator, by index, if it need not run those of an allocation.
+        """Return the offer for each operator, by index, except those of an allocation.
 
         An operator that disappears in others has no offer.
         """
@@ -259,11 +257,11 @@ class Backend(Protocol[Asked_contra, Made, Index]):
         """
 
     def files(self, plans: Sequence[Made]) -> ProjectFiles:
-        """Return the files that projects need for what it compiled."""
+        """Return the files that projects need for its compiled operators."""
 
 
 class Family(Protocol):
-    """What a family of accelerators is: for the registry, boards and `ethosgen doctor`."""
+    """A family of accelerators, for the registry, boards and `ethosgen doctor`."""
 
     @property
     def accelerators(self) -> Mapping[str, Accelerator]:
@@ -275,14 +273,14 @@ class Family(Protocol):
 
     @property
     def packages(self) -> Sequence[str]:
-        """The packages that it needs, by their names in package registries."""
+        """The packages that it needs, with their names in package registries."""
 
     def objection(self, accelerator: Accelerator, memory_mode: str) -> str:
         """Return the reason why an accelerator does not support a memory mode, "" if it does."""
 
 
 class Compiler(Backend[DivisionTask, Plan, OperatorIndex], Protocol):
-    """What compiles for a family: for plans, and for verdicts and reports that name it."""
+    """A family's compiler, for plans, and for verdicts and reports that name it."""
 
     @property
     def compiler(self) -> str:
@@ -290,7 +288,7 @@ class Compiler(Backend[DivisionTask, Plan, OperatorIndex], Protocol):
 
     @property
     def start_cycles(self) -> int:
-        """The CPU's cycles for the start of a partition, by estimate."""
+        """The CPU's estimated cycles for the start of a partition."""
 
     def compiler_version(self) -> str:
         """Return the installed compiler's version, "" if there is none."""
@@ -332,14 +330,14 @@ class Simulation(Protocol):
         """Return a partition's operations, with the simulator's estimate of their cycles."""
 
     def timeline(self, plan: Plan, partition: Partition) -> NpuTimeline:
-        """Return when a partition's operations work by the simulator's estimate, and on what."""
+        """Return the estimated times of a partition's operations, and the bytes that they use."""
 
     def counts_memory(self, accelerator: Accelerator, memory_mode: str) -> bool:
         """Return whether the simulator's cycles include the time of a mode's memories."""
 
 
 class Driver(Protocol):
-    """What firmware needs of an accelerator: for projects, and for readers of its counters."""
+    """An accelerator's facts for firmware, for projects and for readers of its counters."""
 
     def events(self, accelerator: Accelerator) -> Mapping[int, str]:
         """Return the names of the events that firmware may count, by their numbers there."""
@@ -380,7 +378,7 @@ class Inspection(Protocol):
 class AcceleratorBackend(Family, Compiler, Simulation, Driver, Inspection, Protocol):
     """A family of accelerators: devices with a memory interface, which can be simulated.
 
-    Each part has callers of its own; only the registry needs the whole.
+    Each part has its own callers; only the registry needs the whole.
     """
 
 
@@ -418,11 +416,11 @@ class Wrapped(Backend[Plan, Plan, ResidualIndex], Protocol):
 
     @property
     def title(self) -> str:
-        """What it is, in a few words."""
+        """A description in a few words."""
 
     @property
     def is_library(self) -> bool:
-        """Whether it is C on the CPU, to be used only where it is cheaper than our kernels."""
+        """Whether it is C on the CPU, used only where it is cheaper than our kernels."""
 
     @property
     def device(self) -> Device | None:
@@ -430,10 +428,10 @@ class Wrapped(Backend[Plan, Plan, ResidualIndex], Protocol):
 
     @property
     def chains(self) -> tuple[Chain, ...]:
-        """What it computes, in the order of its file."""
+        """Its operations, in the order of its file."""
 
     def beside(self, has_helium: bool) -> "Wrapped":
-        """Return it as it is beside a processor with or without Helium: costs may differ."""
+        """Return it for a processor with or without Helium: costs may differ."""
 
     def only(self, number: int, has_cache: bool = True) -> "Wrapped":
         """Return it with one of its operations, watched for wrong accesses to memory.
@@ -442,7 +440,7 @@ class Wrapped(Backend[Plan, Plan, ResidualIndex], Protocol):
         """
 
     def allowing(self, steps: float) -> "Wrapped":
-        """Return it with the operations whose results differ from TFLite Micro's by so much."""
+        """Return it with operations whose results differ from TFLite Micro's by so many steps."""
 
     @property
     def is_simulated(self) -> bool:

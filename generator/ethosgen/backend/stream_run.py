@@ -1,4 +1,4 @@
-"""What an NPU model reports about a command stream."""
+"""An NPU model's report about a command stream."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""The NPU's work in a partition, as its simulator estimates it: when, on what, with which bytes."""
+"""The NPU's work in a partition, as its simulator estimates it: times, operators, bytes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ the NPU's own."""
 class NpuEvent:
     """An operation of the NPU in time; `start` and `end` are cycles from the partition's start.
 
-    `operator` is the index of the network's operator that it serves, None if that is not known.
-    `cycles` is by how much it delays the partition's end, as work on both units overlaps. `read`
-    and `written` are bytes by memory.
+    `operator` is the index of the network's operator that it serves, None if unknown. `cycles` is
+    its delay of the partition's end, since work on both units overlaps. `read` and `written` are
+    bytes by memory.
     """
 
     name: str

@@ -95,7 +95,7 @@ class Board(BoardFacts):
         return tick if tick < Fraction(1, 2) else None
 
     def for_platform(self, platform: str, is_element: bool = False) -> "Board":
-        """Return the board as a platform's projects have it.
+        """Return the board as a platform's projects use it.
 
         Only bare-metal firmware that is not an element of a pipeline runs on a stand-in.
         """
@@ -173,7 +173,8 @@ class Board(BoardFacts):
     def fetch_rule(self, mode: str, asked: int | None) -> FetchRule:
         """Return the rule by which weights are copied; `asked` is the SRAM that the user grants.
 
-        By itself the core copies what is slow to read and too large for a cache in front of it.
+        By default the core copies weights that are slow to read and too large for the cache in
+        front of them.
         """
         if asked is not None:
             return FetchRule(asked)
@@ -228,7 +229,7 @@ def own_board_names() -> list[str]:
 
 @cache
 def _plugin_boards() -> Mapping[str, Path]:
-    """Return the files of plug-ins' boards; one that is wrong is recorded, and skipped."""
+    """Return the files of plug-ins' boards; a wrong one is recorded and skipped."""
     files = dict(plugins.beside(plugins.BOARDS, own_board_names().__contains__))
     for name, path in list(files.items()):
         try:
@@ -266,7 +267,7 @@ def _read_board(path: Path) -> Board:
 
 @cache
 def _stand_in(name: str, of: str, has_npu: bool) -> Board:
-    """Return the board that stands in; for one with an NPU, QEMU must share its memory."""
+    """Return the stand-in; for a board with an NPU, QEMU must share its memory."""
 
     def can_stand_in(board: Board) -> bool:
         qemu = board.run.qemu

@@ -16,7 +16,7 @@ def any_board() -> Board:
     """Return a board with every NPU, and with SRAM, flash and DRAM that hold every network.
 
     The NPU reaches SRAM by its port 0 and the others by port 1, as in Arm's subsystems. The board
-    has a data cache, so that its lines are taken into account.
+    has a data cache, so code respects cache lines.
     """
     near = {"data": "sram", "arena": "sram", "io": "sram"}
     far = {"code": "flash", "commands": "flash", "weights": "flash"}

@@ -1,4 +1,4 @@
-"""The processor of a board: its core, and what the compiler is told about it."""
+"""The processor of a board: its core, and the compiler's options for it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -18,9 +18,9 @@ CoreName = Literal[
 
 @dataclass(frozen=True)
 class Core:
-    """What a core has by default, or cannot have.
+    """A core's features by default, or at most.
 
-    `arch` is GCC's name of its architecture. Not every GCC knows a core that `is_new`. A core that
+    `arch` is GCC's name for its architecture. Not every GCC knows a core that `is_new`. A core that
     `may_lack_dsp` has DSP instructions as an option.
     """
 
@@ -51,7 +51,7 @@ CORES: Mapping[CoreName, Core] = {
 
 
 class Power(Table):
-    """The published power of a processor that computes, for estimates of energy."""
+    """The published power of a computing processor, for estimates of energy."""
 
     current_a: float = Field(gt=0)
     """Its supply current in amperes, at the clock rate of the board file."""
@@ -139,7 +139,7 @@ class Cpu(Table):
 
     @property
     def is_baseline(self) -> bool:
-        """Whether it is an Armv6-M: it divides by a library and has one kind of fault."""
+        """Whether it is an Armv6-M: it needs a library to divide, and has one kind of fault."""
         return CORES[self.core].arch == "armv6s-m"
 
     @property

@@ -1,4 +1,4 @@
-"""What the tables of a board file have in common: the kinds of their fields."""
+"""The kinds of fields in the tables of a board file."""
 
 from typing import Annotated, Self
 

@@ -178,7 +178,7 @@ def _qemu(board: BoardFacts) -> Iterator[str]:
 
 
 def _own_table(board: BoardFacts, table: str, header: str, has_table: bool) -> Iterator[str]:
-    """Yield a contradiction between a table and the platform whose boards alone have it."""
+    """Yield a contradiction between a table and the only platform whose boards have it."""
     (name,) = names_of(lambda platform: platform.own_table == table)
     if (name in board.platforms) != has_table:
         yield f'{table}: set both "{name}" in platforms and a {header}, or neither'
@@ -270,7 +270,7 @@ def _doubts(board: BoardFacts) -> Iterator[str]:
 
 
 def trustzone_faults(board: BoardFacts) -> Iterator[str]:
-    """Yield contradictions between what [trustzone] says and the board, for non-secure firmware.
+    """Yield contradictions between [trustzone] and the board, for non-secure firmware.
 
     A board without such firmware may have any memories.
     """

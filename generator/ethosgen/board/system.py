@@ -29,7 +29,7 @@ ElementName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
 
 class ElementFacts(Table):
-    """One element: a board, and what differs from its file."""
+    """One element: a board, and its differences from the board's file."""
 
     name: ElementName
     """Its name in messages; also the folder of its project."""
@@ -108,7 +108,7 @@ class SystemFacts(Table):
 class Element:
     """An element with its board, as it may use it: only a part of the memories named in `parts`.
 
-    `accelerators` are users' own, by name or folder, in the order in which they are asked.
+    `accelerators` are users' own, by name or folder, in order of priority.
     """
 
     def __init__(
@@ -262,7 +262,7 @@ def _confined(board: Board, name: str, region: Region, element: str) -> Board:
 def _complete(
     link: LinkKind, elements: list[Element], links: list[LinkFacts], shared: Region | None
 ) -> System:
-    """Add what the boards say: the speed of links, and the parts of a memory that all share."""
+    """Add the boards' facts: the speed of links, and the parts of a memory that all share."""
     if link == "shared" and shared is None:
         elements, shared = _divided(elements)
     pairs = len(elements) - 1
@@ -280,7 +280,7 @@ def _default_link(kind: LinkKind, element: Element) -> LinkFacts:
     baud = element.board.links[-1].baud if element.board.links else None
     if kind == "serial" and baud is not None:
         return LinkFacts(bytes_per_s=baud / BITS_OF_A_BYTE)
-    return LinkFacts(bytes_per_s=float(element.clock_hz))  # copied, a byte a cycle
+    return LinkFacts(bytes_per_s=float(element.clock_hz))  # copied, one byte per cycle
 
 
 def _divided(elements: list[Element]) -> tuple[list[Element], Region]:

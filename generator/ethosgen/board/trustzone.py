@@ -1,4 +1,4 @@
-"""TrustZone: what a board's secure side keeps, guards and hands over, and the non-secure view."""
+"""TrustZone: what the secure side keeps, guards and hands over, and the non-secure view."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, Self
@@ -52,7 +52,7 @@ class Guard(Table):
 
 
 class Trustzone(Table):
-    """What the secure side needs to know of the chip, for --security non-secure."""
+    """The chip's facts that the secure side needs, for --security non-secure."""
 
     secure_bit: int = Field(ge=24, le=31)
     """The bit of an address that makes it secure, as the IDAU decides: 28 in Arm's subsystems."""
@@ -78,8 +78,8 @@ class Trustzone(Table):
 def non_secure_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return a board's facts as non-secure firmware sees it, from those for secure firmware.
 
-    Addresses lose the IDAU's bit, and memories what the secure image keeps. Register writes keep
-    theirs: the secure side makes them.
+    Addresses lose the IDAU's bit, and memories the part that the secure image keeps. Register
+    writes keep the bit: the secure side performs them.
     """
     trustzone = dict(facts["trustzone"])
     mask = ~(1 << trustzone["secure_bit"])

@@ -1,1 +1,1 @@
-"""The commands, a module each, and what they share; like cli.py, they print."""
+"""The commands, a module each, and their common parts; like cli.py, they print."""

@@ -22,7 +22,7 @@ LIST = "list"
 def _tell_applications(
     context: click.Context, _option: click.Parameter, name: str | None
 ) -> str | None:
-    """Print the applications and exit, if the user asks for them."""
+    """Print the applications and exit, if the user requests them."""
     if name != LIST or context.resilient_parsing:
         return name
     for application in APPLICATIONS.values():

@@ -171,7 +171,7 @@ def _facts(board: Any) -> Iterator[str]:
 
 
 def _pointless(board: Any) -> dict[str, Any]:
-    """Return the facts that say nothing about this board, as pydantic leaves them out."""
+    """Return the facts that do not apply to this board, in pydantic's form for exclusion."""
     return {} if board.cpu.has_mve else {"cpu": {"mve_float": True}}
 
 

@@ -19,7 +19,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class ValueChoice(click.Choice):  # type: ignore[type-arg] # generic only since click 8.2
-    """One of a few values; reports an invalid one in the same way as an unknown board or NPU."""
+    """One of a few values; an invalid one gets the same message as an unknown board or NPU."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the value; InputError names the option, the likely value and the valid ones."""
@@ -82,11 +82,11 @@ class Group(click.Group):
             self._sections.setdefault(title, []).append(name)
 
     def add_plugins(self) -> None:
-        """Add the commands of parts, and those of plug-ins in a section of their own."""
+        """Add the commands of parts, and plug-ins' commands in a separate section."""
         if self._door is None:
             return
         for name in [*self._parts]:
-            with suppress(ToolError):  # whoever uses the command is told
+            with suppress(ToolError):  # reported when the command is used
                 self._add_part(self._door, name)
         added = self._sections.get(_PLUGINS, [])
         own = {*self.commands, *self._parts}.difference(added)

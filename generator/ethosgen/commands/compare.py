@@ -213,7 +213,7 @@ def csv_text(report: ComparisonReport) -> str:
 
 
 def best_for(goal: str, able: Sequence[tuple[Setting, Cost]]) -> Setting:
-    """Return the setting that is best at one of GOALS; of equal ones the fastest, smallest NPU."""
+    """Return the best setting for one of GOALS; among equals, the fastest, smallest NPU."""
     from ethosgen.backend import find_accelerator
 
     times = durations([cost for _, cost in able])
@@ -242,7 +242,7 @@ def _width(wide: bool | None) -> int:
 
 
 def _next(networks: tuple[Path, ...], report: ComparisonReport, goal: str) -> str:
-    """Return the command for the first network's configuration that is best at the goal."""
+    """Return the command for the first network's best configuration for the goal."""
     from ethosgen.board import load_board
 
     first = report.results[0].setting.network

@@ -74,7 +74,7 @@ def report_lines(report: ComparisonReport, width: int) -> Iterator[str]:
 
 
 def _who_ran(results: Sequence[Result]) -> str:
-    """Name what computed the compared outputs; without an NPU, the NPU model did not run."""
+    """Name the computer of the compared outputs; without an NPU, the NPU model did not run."""
     on_npu = {result.setting.npu != NO_NPU for result in results if result.cost is not None}
     return " and ".join(who for kind, who in ((True, _ON_NPU), (False, _ON_CPU)) if kind in on_npu)
 
@@ -228,7 +228,7 @@ def _digits(value: float) -> str:
 
 
 def _bounded(cost: Cost, text: str) -> str:
-    """Return a figure, marked if operators that have no estimate are missing in it."""
+    """Return a figure, marked if it leaves out operators without an estimate."""
     return f"{text} + ?" if cost.unknown_operators and text != NONE else text
 
 

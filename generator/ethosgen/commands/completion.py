@@ -33,7 +33,7 @@ def targets(_context: click.Context, _option: click.Parameter, typed: str) -> li
 
 
 def operators(context: click.Context, _option: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Return the operators of the networks that were typed, behind those that stand already."""
+    """Return the operators of the networks that were typed, after those already typed."""
     done, comma, last = typed.rpartition(",")
     codes = {op.code for network in _networks(context) for op in network.graph.operators}
     return _items([f"{done}{comma}{code}" for code in sorted(codes)], f"{done}{comma}{last}")
@@ -53,7 +53,7 @@ def ports(_context: click.Context, _option: click.Parameter, typed: str) -> list
 
 
 def _networks(context: click.Context) -> "list[Network]":
-    """Return the networks whose files stand in the command, as far as they can be read."""
+    """Return the readable networks whose files the command names."""
     from ethosgen import flow
     from ethosgen.values.errors import EthosgenError
     from ethosgen.values.watch import Watch
@@ -63,7 +63,7 @@ def _networks(context: click.Context) -> "list[Network]":
         try:
             found.append(flow.read(Path(path), None, Watch()))
         except EthosgenError:
-            continue  # the command says what is wrong
+            continue  # the command reports the error
     return found
 
 

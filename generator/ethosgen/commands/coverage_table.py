@@ -1,4 +1,4 @@
-"""Shows what a run reaches of the generated C."""
+"""Shows the part of the generated C that a run reaches."""
 
 from collections.abc import Sequence
 

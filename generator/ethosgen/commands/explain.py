@@ -1,4 +1,4 @@
-"""`ethosgen explain`: what a code of a message or of --json means, and what to do."""
+"""`ethosgen explain`: the meaning of a code in a message or in --json, and the remedy."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Options for what a firmware has in addition for a run."""
+"""Options for additional parts of a firmware, for a run."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""The help of a command: its options in groups, so that the common ones stand first."""
+"""The help of a command: its options in groups, so that the common ones come first."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""`ethosgen init`: write an ethosgen.toml, with which commands need no arguments."""
+"""`ethosgen init`: write an ethosgen.toml, so that commands need no arguments."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -42,7 +42,7 @@ class JUnitFile:
     ) -> None:
         if self._path is None:
             return
-        from ethosgen.commands.junit_suites import make_suites  # a start has no use for it
+        from ethosgen.commands.junit_suites import make_suites  # a start does not need it
 
         suites = make_suites(self._name, self._report, error)
         try:

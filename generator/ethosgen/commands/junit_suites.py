@@ -1,4 +1,4 @@
-"""The test suites of a run in JUnit's terms: its cases, and what decides each."""
+"""The test suites of a run in JUnit's terms: its cases, and their verdicts."""
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from junitparser.junitparser import FinalResult
@@ -21,7 +21,7 @@ _MARKER = "the firmware's end marker was seen"
 def make_suites(name: str, report: Recorded | None, error: BaseException | None) -> JUnitXml:
     """Return one suite; an error or a missing report becomes an <error> in it.
 
-    With several networks, the cases of each are in a class of its own.
+    With several networks, each network's cases are in a separate class.
     """
     budgets: tuple[Limited, ...] = ()
     if isinstance(report, Checked):

@@ -90,7 +90,7 @@ def man(ctx: click.Context, output: Path | None) -> None:
 def _pages(
     command: click.Command, parent: click.Context | None, path: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of the page of a command, and of those below it."""
+    """Yield the names and the texts of the pages of a command and of its subcommands."""
     words = path.split()
     ctx = click.Context(command, info_name=words[-1], parent=parent)
     name, about = "-".join(words), command.get_short_help_str(limit=200)

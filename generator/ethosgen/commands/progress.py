@@ -45,7 +45,7 @@ class Progress:
     def show(self, line: str) -> None:
         """Print a line of the command's output while it works."""
         if self._status is not None:
-            self._status.stop()  # else both would be on one line of the terminal
+            self._status.stop()  # else both would share a line of the terminal
         click.echo(line)
         if self._status is not None:
             self._status.start()
@@ -57,12 +57,12 @@ class Progress:
             self._status.update(text)
 
     def _talk(self) -> None:
-        """Show that the command is still working, until it ends; show the time of a long phase."""
+        """Show that the command is still working; show the time of a long phase."""
         started = time.monotonic()
         while not self._ended.wait(EVERY_S):
             line = f"{self._text} ({time.monotonic() - started:.0f} s so far)"
             if self._status is not None:
                 self._status.update(line)
                 continue
-            with contextlib.suppress(OSError):  # nobody reads it any more
+            with contextlib.suppress(OSError):  # no reader is left
                 click.echo(f"ethosgen: {line}", err=True)

@@ -210,7 +210,7 @@ def report_lines(report: QuantizationReport) -> Iterator[str]:
 
 
 def _mixture_text(mixed: Mixture) -> str:
-    """Return what became int16, and what that is good for."""
+    """Describe the layers that became int16, and the benefit."""
     budget, time = f"{mixed.max_loss:.2%} may be lost", ""
     if mixed.ms is not None and mixed.ms_int8 is not None:
         before = f" instead of {mixed.ms_int8:.3g} ms" if mixed.wide else ""

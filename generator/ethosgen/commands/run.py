@@ -102,7 +102,7 @@ def run(
         return
 
     require_board(line)
-    edits = _tell_edits(directory)  # before the run: an edit may be why it fails
+    edits = _tell_edits(directory)  # before the run: an edit may make it fail
     with JUnitFile(junit_path, directory.resolve().name) as junit, Progress() as progress:
         report = flow.run_project(
             directory,

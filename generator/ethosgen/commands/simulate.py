@@ -104,7 +104,7 @@ def simulate(
                 trace=observer,
                 watch=progress.watch(),
             )
-        finally:  # the list must show what led to a fault
+        finally:  # the list must show the operations before a fault
             if observer is not None and trace and not as_json:
                 for line in inspection.trace_lines(observer.entries, not no_times):
                     click.echo(line)

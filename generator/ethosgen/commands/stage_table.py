@@ -26,7 +26,7 @@ def written_text(written: Any) -> str:
 
 
 def run_text(report: Any) -> str:
-    """Describe the run of a pipeline: its elements, throughput and latency beside one element's."""
+    """Describe the run of a pipeline: its elements, throughput and latency, with one element's."""
     lines = [
         f"{report.network} on {counted(len(report.elements), 'element')}, link {report.link}, "
         f"{counted(report.samples, 'sample')}"

@@ -59,7 +59,7 @@ def _files(words: Sequence[str]) -> list[Path]:
         try:
             tables = load_workspace(workspace)
         except InputError:
-            return files  # the command says what is wrong; the next change may mend it
+            return files  # the command reports the error; the next change may correct it
         data = [tables.accuracy.data, tables.accuracy.labels] if tables.accuracy else []
         files += [workspace.parent / name for name in (*tables.networks, *data) if name]
     return files

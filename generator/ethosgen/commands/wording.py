@@ -59,7 +59,7 @@ def _own_figure(plan: Plan) -> str:
 
 
 def plan_lines(plan: Any, verbose: bool = False) -> list[str]:
-    """Describe what runs where, and why; with `verbose` also the check, and what was fused."""
+    """Describe what runs where, and why; with `verbose` also the check, and fused operators."""
     fused = [f"            fused: {_fused_text(plan.fused)}"] if plan.fused and verbose else []
     if plan.decompressed and verbose:
         fused.append(_decompressed_line(plan))
@@ -102,7 +102,7 @@ def plan_lines(plan: Any, verbose: bool = False) -> list[str]:
 
 
 def _float_lines(plan: Any) -> list[str]:
-    """Say how to quantize a float network."""
+    """Tell how to quantize a float network."""
     with_what = plan.quantize_with
     return [f"  note      computes in float32; quantize it with: {with_what}"] if with_what else []
 
@@ -118,7 +118,7 @@ def _share_line(share: Any) -> str:
 
 
 def placing_lines(placings: Sequence[Placing]) -> list[str]:
-    """Say what runs each operator, why, and what each backend offered; alike operators once."""
+    """Tell what runs each operator and why, with each backend's offer; equal operators once."""
     alike: dict[tuple[str, ...], list[Placing]] = {}
     for placing in placings:
         shown = (
@@ -266,7 +266,7 @@ def report_text(report: Any, verbose: bool = False, verdict: str = "") -> str:
 
 
 def _comparison_lines(report: Any, verbose: bool) -> list[str]:
-    """Describe the samples and each comparison; by default only what the headline does not say."""
+    """Describe the samples and each comparison; by default only what the headline leaves out."""
     lines = []
     for comparison in filter(None, (report.golden, report.second)):
         says_more = comparison.mismatches or comparison.close
@@ -321,14 +321,14 @@ def _pmu_lines(report: Any) -> list[str]:
 
 
 def _counting(report: Any) -> str:
-    """Say how to count what runs, if stored costs stand for it where llvm-mca is missing."""
+    """Tell how to count instructions, if llvm-mca is missing and stored costs replace the count."""
     is_stored = report.on == "qemu" and not report.cpu_time.is_counted
     missing = is_stored and TOOL_SETS["cycles"].missing
     return "; count them by: ethosgen doctor --install cycles" if missing else ""
 
 
 def application_lines(application: ApplicationReport | None) -> list[str]:
-    """Describe an application's run beside that of the networks."""
+    """Describe an application's run, next to the networks'."""
     if application is None:
         return []
     return [f"  {application.app:<9} {application.source}, {application.text()}"]
@@ -374,7 +374,7 @@ def _advice_lines(report: Any) -> list[str]:
 
 
 def _next_step(report: Any) -> str:
-    """Say what to do about outputs that differ, "" if there is nothing to try."""
+    """Tell what to do about outputs that differ, "" if there is nothing to try."""
     culprit = report.diagnosis.culprit if report.diagnosis else None
     elsewhere = "evidence/exactness.md lists known differences"
     if culprit and culprit.on != "cpu":
@@ -425,7 +425,7 @@ def size_lines(flash: Any, ram: Any) -> str:
 
 
 def stack_lines(bounds: Any) -> list[str]:
-    """Describe the need of stack of a firmware's networks."""
+    """Describe the stack that a firmware's networks need."""
     lines = []
     for bound in bounds:
         if bound.need is None:

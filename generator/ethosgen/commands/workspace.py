@@ -1,4 +1,4 @@
-"""What `ethosgen.toml` gives to a command that was typed without a network or a folder."""
+"""The defaults from `ethosgen.toml` for a command that was typed without a network or a folder."""
 
 import os
 from collections.abc import Mapping
@@ -22,8 +22,8 @@ def defaults_for(
 ) -> Mapping[str, Any] | None:
     """Return the defaults of a command from the nearest ethosgen.toml.
 
-    `others` are all commands by name. None without such a file, for a command that takes nothing
-    from it, or if the user names a network or a folder.
+    `others` are all commands by name. None without such a file, for a command that uses nothing in
+    it, or if the user names a network or a folder.
     """
     name = command.name or ""
     if name not in _FULL | _BUILT | {"compare"} or _has_argument(command, words):
@@ -51,7 +51,7 @@ def defaults_for(
 
 
 def missing_text(error: click.MissingParameter) -> str:
-    """Return a sentence about what a command lacks, and the ways to give it."""
+    """Return a sentence about a command's missing argument, and the ways to give it."""
     command = error.ctx.command_path if error.ctx else "ethosgen"
     parameter = error.param
     if parameter is None or parameter.name not in _ARGUMENTS:
@@ -65,7 +65,7 @@ def missing_text(error: click.MissingParameter) -> str:
 
 
 def _has_argument(command: click.Command, words: list[str]) -> bool:
-    """Return whether words name a network or folder; what is wrong in them is reported later."""
+    """Return whether words name a network or folder; errors in them are reported later."""
     if not any(parameter.name in _ARGUMENTS for parameter in command.params):
         return False
     try:
@@ -87,7 +87,7 @@ def _by_parameter(command: click.Command, named: Mapping[str, Any], place: Path)
 
 
 def _value(parameter: click.Parameter, value: Any, place: Path) -> Any:
-    """Return a value as the option takes it: paths from the file's folder, lists joined."""
+    """Return a value in the option's form: paths from the file's folder, lists joined."""
     values = value if isinstance(value, list) else [value]
     if isinstance(parameter.type, click.Path):
         values = [str(place / str(one)) for one in values]

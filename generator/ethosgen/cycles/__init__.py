@@ -1,4 +1,4 @@
-"""Processor cycles of code: the blocks that QEMU executes, times what llvm-mca says each takes.
+"""Processor cycles of code: the blocks that QEMU executes, times llvm-mca's cycles for each.
 
 firmware on QEMU ── counting.py, blocks.c ── which block ran after which, how often
 ELF ── code.py ── the text of these blocks

@@ -74,7 +74,7 @@ class CodeText:
 
 
 def read_code(elf: Path, model: CoreModel) -> CodeText:
-    """Return the code of an ELF; InputError if it is none, ToolError without llvm-objdump.
+    """Return the code of an ELF; InputError for another file, ToolError without llvm-objdump.
 
     The model selects the instruction set: an ELF does not record that it uses DSP instructions.
     """
@@ -94,7 +94,7 @@ def read_code(elf: Path, model: CoreModel) -> CodeText:
 def constant_ranges(elf: Path) -> list[Addresses]:
     """Return the address ranges of code and constants, as in flash: sections never written.
 
-    Neighbours are one range; what aligns the second belongs to it.
+    Neighbours form one range, including padding between them.
     """
     ranges: list[Addresses] = []
     for start, end in sorted(_constant_sections(elf)):

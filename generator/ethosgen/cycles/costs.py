@@ -1,4 +1,4 @@
-"""The cycles of what ran: of each block by what ran before it, summed by block and by function."""
+"""The cycles of executed code: of each block by its predecessor, by block and by function."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ class PieceTimer(Protocol):
     """Times pieces of code on a core, as BlockTimer does."""
 
     def issue_cycles(self, pieces: Iterable[Piece]) -> Mapping[Piece, int]:
-        """Return the cycles until what follows each piece could be issued."""
+        """Return the cycles until the code after each piece could be issued."""
 
     def repeated_cycles(self, pieces: Iterable[Piece]) -> Mapping[Piece, float]:
         """Return the cycles of each piece that runs again and again."""
@@ -30,9 +30,9 @@ class PieceTimer(Protocol):
 
 @dataclass(frozen=True)
 class BlockCost:
-    """A block of code: where it is, how often it ran, and the cycles of all its runs.
+    """A block of code: its place, its number of runs, and the cycles of all its runs.
 
-    The cycles of a taken branch are those of the block that it ends.
+    A taken branch's cycles count for the block that it ends.
     """
 
     block: Addresses
@@ -49,7 +49,7 @@ class BlockCost:
 
 @dataclass(frozen=True)
 class FunctionCost:
-    """The cycles and instructions in a function itself, and how many blocks of it ran."""
+    """The cycles and instructions in a function itself, and the number of its blocks that ran."""
 
     name: str
     cycles: float
@@ -59,7 +59,7 @@ class FunctionCost:
 
 @dataclass(frozen=True)
 class CodeCost:
-    """The cost of what ran between two marks."""
+    """The cost of the code that ran between two marks."""
 
     blocks: tuple[BlockCost, ...]
 
@@ -95,7 +95,7 @@ class CodeCost:
 
 
 def cost_of(count: CodeCount, code: CodeText, timer: PieceTimer) -> CodeCost:
-    """Return the cycles of what was counted; ToolError for code that LLVM does not know."""
+    """Return the cycles of counted code; ToolError for code that LLVM does not know."""
     pieces = _Pieces(code, count.passages)
     cycles = dict.fromkeys(pieces.by_block, 0.0)
     times = dict.fromkeys(pieces.by_block, 0)
@@ -157,7 +157,7 @@ class _Pieces:
                 yield self.by_block[passage.before] + piece
 
     def scattered(self, timer: PieceTimer) -> Mapping[Addresses, float]:
-        """Return the cycles by which the model takes gathers and scatters as too cheap."""
+        """Return the cycles by which the model underestimates gathers and scatters."""
         found = {
             block: [
                 (match[1] + match[2], int(match[3])) for line in lines if (match := _match(line))

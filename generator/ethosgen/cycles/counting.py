@@ -1,6 +1,6 @@
 """Counts by a plugin of QEMU (blocks.c) which blocks of code run, and bytes loaded and stored.
 
-A firmware marks a place by a load from its board's counter, whose address the plugin is told. The
+A firmware marks a place by a load from its board's counter, whose address the plugin gets. The
 counts between two marks are those of the code there, whether or not QEMU counts time in
 instructions (-icount), so this also works for machines without a counter that firmware can read:
 any address that nothing else loads will do.
@@ -25,7 +25,7 @@ Addresses = tuple[int, int]
 
 @dataclass(frozen=True)
 class Passage:
-    """A block that ran so often after the block `before`, None if that was before the mark."""
+    """A block and its number of runs after the block `before`, None if that was before the mark."""
 
     before: Addresses | None
     block: Addresses
@@ -34,7 +34,7 @@ class Passage:
 
 @dataclass(frozen=True)
 class CodeCount:
-    """What ran between two marks; of the bytes loaded, `constant_bytes` were in constant ranges."""
+    """The code between two marks; `constant_bytes` of the loaded bytes were in constant ranges."""
 
     instructions: int
     loaded_bytes: int
@@ -46,9 +46,9 @@ class CodeCount:
 class BlockCounter:
     """The plugin, built in a folder; `mark_addr` is the address of a firmware's marks.
 
-    `constants` are ranges of addresses, as (start, end), whose loads are counted apart. If the
-    code at `look` alone makes marks, bytes are not counted, and QEMU runs faster.
-    ToolError without a C compiler for this machine or QEMU.
+    `constants` are ranges of addresses, as (start, end), whose loads are counted separately. If
+    only the code at `look` makes marks, bytes are not counted, and QEMU runs faster. ToolError
+    without a C compiler for this machine or QEMU.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class BlockCounter:
 
 
 def read_counts(lines: Iterable[str]) -> Iterator[CodeCount]:
-    """Yield what the plugin wrote at each mark: the counts since the last one."""
+    """Yield the plugin's record at each mark: the counts since the last one."""
     passages: list[Passage] = []
     for line in lines:
         first, *words = line.split()

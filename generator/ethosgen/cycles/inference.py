@@ -1,8 +1,8 @@
 """The processor's cycles of each inference of a firmware on QEMU, and of each of its steps.
 
-The firmware looks at its board's counter, in board_ticks(), where an inference begins and ends,
-where the wait for an NPU or a device begins and ends, and, in a build for profiles, where a step
-begins. Each look is a mark. What runs in a wait, and what measures, is left out.
+The firmware reads its board's counter, in board_ticks(), where an inference begins and ends, where
+the wait for an NPU or a device begins and ends, and, in a build for profiles, where a step begins.
+Each read is a mark. Code in waits, and code that measures, is left out.
 """
 
 import re
@@ -35,7 +35,7 @@ _MEASURES = re.compile(
 
 
 class InferenceCounter:
-    """Counts on QEMU what inferences of a firmware cost on a core; a context with its files.
+    """Counts on QEMU the cost of a firmware's inferences on a core; a context with its files.
 
     `mark_addr` is the address of the counter that the firmware reads. UnsupportedError for a core
     without a model, or firmware that has no board_ticks(); ToolError without llvm-mca, QEMU, or a C
@@ -69,7 +69,7 @@ class InferenceCounter:
         return self._counter.arguments()
 
     def start(self) -> None:
-        """Forget what has run so far: the next inference is about to begin."""
+        """Forget the counts so far: the next inference is about to begin."""
         self._counter.fresh()
 
     def last(self) -> InferenceCycles | None:
@@ -88,7 +88,7 @@ class InferenceCounter:
 
 @dataclass(frozen=True)
 class _Stretch:
-    """What ran between two looks of the firmware: `after` is the function of the first one."""
+    """The code that ran between two reads by the firmware: `after` is the first one's function."""
 
     count: CodeCount
     after: str
@@ -114,7 +114,7 @@ def inference_cycles(
 
 
 def _stretches(counts: Sequence[CodeCount], code: CodeText) -> Iterator[_Stretch]:
-    """Yield what ran between looks; one look may be several loads, all of them in board_ticks()."""
+    """Yield the code between reads; a read may be several loads, all in board_ticks()."""
     for count in counts:
         after = next((name for name in _order(count, code) if name != _LOOK), "")
         if after:
@@ -122,7 +122,7 @@ def _stretches(counts: Sequence[CodeCount], code: CodeText) -> Iterator[_Stretch
 
 
 def _order(count: CodeCount, code: CodeText) -> Iterator[str]:
-    """Yield the functions that ran first, as far as there is one way."""
+    """Yield the functions that ran first, as long as the path is unique."""
     following = {passage.before: passage.block for passage in reversed(count.passages)}
     block, seen = following.get(None), set()
     while block is not None and block not in seen:

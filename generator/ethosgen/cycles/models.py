@@ -1,6 +1,6 @@
-"""The models of processors by which llvm-mca times code, and what they leave out.
+"""The models of processors with which llvm-mca times code, and their limits.
 
-The assumptions, whose short form stands in evidence/kernels.md:
+The assumptions, summarized in evidence/kernels.md:
 
 - Memory answers at once, as tightly coupled memory and a cache that hits do.
 - A taken branch costs TAKEN cycles more than its issue. LE and LETP cost nothing: the loop's
@@ -9,7 +9,7 @@ The assumptions, whose short form stands in evidence/kernels.md:
 - Instructions that no model has, such as those that start such a loop, take a cycle; others that a
   model lacks, none.
 - A block starts while results of the block before it are under way, so its time depends on that
-  block. What is before that one does not matter, unless a block repeats itself.
+block. Earlier blocks do not matter, unless a block repeats.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ PLAIN = "nop"
 
 @dataclass(frozen=True)
 class CoreModel:
-    """A model: LLVM's name of the processor and of the instruction set; `title` says whose."""
+    """A model: LLVM's names of processor and instruction set; `title` names the vendor's core."""
 
     cpu: str
     triple: str
@@ -59,7 +59,7 @@ MODELS = {
 
 
 def model_of(core: str) -> CoreModel:
-    """Return the model of a core; UnsupportedError lists those that there are."""
+    """Return the model of a core; UnsupportedError lists the existing ones."""
     if core not in MODELS:
         raise UnsupportedError(unknown("model of a core", core, MODELS))
     return MODELS[core]
@@ -68,7 +68,7 @@ def model_of(core: str) -> CoreModel:
 def source_of(core: str) -> str:
     """Describe a core's model; name the core, too, if the model is that of another core."""
     model = model_of(core)
-    if core in (model.cpu, "cortex-m33"):  # whose title says it
+    if core in (model.cpu, "cortex-m33"):  # whose title names it
         return model.title
     name = core.replace("cortex-m", "Cortex-M").replace("plus", "+")
     return f"{model.title}, the nearest to the {name}"

@@ -1,4 +1,5 @@
-"""What stands for the count of cycles where llvm-mca is missing: a core's cycles per instruction.
+"""The substitute for the count of cycles where llvm-mca is missing: a core's cycles per
+instruction.
 
 Estimates of operators are in instructions. PACE turns them into cycles: the cycles of MLPerf Tiny's
 four networks by the core's model, for each instruction of their estimates, both measured by

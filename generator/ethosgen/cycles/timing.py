@@ -1,9 +1,9 @@
-"""Times pieces of code by llvm-mca: the cycles until whatever follows could be issued.
+"""Times pieces of code with llvm-mca: the cycles until the next code could be issued.
 
-llvm-mca tells the cycles until the last result is there. So each piece is followed by enough
-instructions without operands to outlast that, and the time of these alone is taken off. The last
-instruction of a piece may be issued together with the first of these, so only differences between
-pieces of which one begins with the other are exact: the cycles of what is added.
+llvm-mca reports the cycles until the last result is ready. So each piece is followed by enough
+instructions without operands to outlast that, and the time of these alone is subtracted. The last
+instruction of a piece may be issued together with the first of these, so the only exact figures are
+differences between a piece and a longer one that begins with it: the cycles of the added code.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ _BUSY_S = 60.0
 
 
 class BlockTimer:
-    """Times pieces of code on a core; what was timed once is stored in the user's cache folder."""
+    """Times pieces of code on a core; results are stored in the user's cache folder."""
 
     def __init__(self, model: CoreModel, store: Path | None = None) -> None:
         self.model = model
@@ -45,7 +45,7 @@ class BlockTimer:
         self._known: dict[Piece, int] = {}
 
     def issue_cycles(self, pieces: Iterable[Piece]) -> Mapping[Piece, int]:
-        """Return the cycles until what follows each piece could be issued."""
+        """Return the cycles until the code after each piece could be issued."""
         wanted = {piece: (*piece, *_PADDING) for piece in (*pieces, ())}
         self._time(wanted.values())
         base = self._known[_PADDING]

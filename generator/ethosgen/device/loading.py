@@ -28,7 +28,7 @@ _SAID_LINES = 3
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a model works on: its registers, the memories, and its interrupt."""
+    """The surroundings of a model: its registers, the memories, and its interrupt."""
 
     name: str
     words: Words
@@ -106,7 +106,7 @@ def _load_python(path: Path, name: str, around: Surroundings) -> Poll:
 
 
 class _blaming:  # noqa: N801 - used like a function
-    """Turns an exception of the model into a DeviceFault that says where it was raised."""
+    """Turns an exception of the model into a DeviceFault with the place where it was raised."""
 
     def __init__(self, name: str, path: Path) -> None:
         self._name = name

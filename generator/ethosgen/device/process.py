@@ -41,7 +41,7 @@ class SharedFile:
 
 @dataclass(frozen=True)
 class InterruptSocket:
-    """A device's interrupt line: a socket, and the byte that names the device."""
+    """A device's interrupt line: a socket, and the byte that identifies the device."""
 
     socket: socket.socket
     byte: int
@@ -154,7 +154,7 @@ class DeviceProcess:
             )
         assert self._process.stdin is not None
         with suppress(BrokenPipeError), self._process.stdin as stdin:
-            stdin.write(json.dumps(task).encode() + b"\n")  # if it has died, its end is told
+            stdin.write(json.dumps(task).encode() + b"\n")  # if it has died, its end is reported
 
     def _await_start(self) -> None:
         ends = time.monotonic() + _START_S
@@ -170,7 +170,7 @@ class DeviceProcess:
         try:
             self._control.send(b"?")
         except OSError:
-            return  # it has died: the next look finds its fault, or the end of the line
+            return  # it has died: the next check finds its fault, or the end of the line
         self._asked_at = now
 
     def _receive(self, timeout_s: float) -> None:

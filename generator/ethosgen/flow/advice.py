@@ -1,4 +1,4 @@
-"""Gathers what advice about a network needs: costs of layers, memories, and what else was tried."""
+"""Gathers the facts for advice about a network: costs of layers, memories, and other attempts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,12 +21,12 @@ from ethosgen.values.program import Program
 
 
 def with_advice(program: Program, place: Place) -> Program:
-    """Return a program with the advice that its plan's estimates give."""
+    """Return a program with the advice that its plan's estimates suggest."""
     return replace(program, advice=advise(_layers(program, place), _facts(program, place)))
 
 
 def thorough_advice(program: Program, place: Place) -> tuple[Improvement, ...]:
-    """Return advice for which other configurations are estimated, too, which takes longer."""
+    """Return advice that also estimates other configurations, which takes longer."""
     layers, facts = _layers(program, place), _facts(program, place)
     if place.accelerator is not None:
         facts = replace(facts, cpu_shares=_cpu_shares(program.plan, place, layers))
@@ -82,7 +82,7 @@ def _facts(program: Program, place: Place) -> AdviceFacts:
 
 
 def _cpu_shares(plan: Plan, place: Place, layers: Sequence[ReportLayer]) -> dict[int, float]:
-    """Return the part of the time that each layer on the NPU would take on the CPU."""
+    """Return each NPU layer's time on the CPU, as a fraction of the whole time."""
     from ethosgen.aot import cpu_cycles
 
     total = sum(layer.cycles or 0 for layer in layers)

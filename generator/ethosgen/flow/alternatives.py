@@ -28,7 +28,7 @@ _SLOWER = 0.1
 
 
 def alternatives(program: Program, place: Place) -> Iterator[Improvement]:
-    """Yield advice about configurations that are estimated to be better; each is compiled."""
+    """Yield advice about configurations with better estimates; each is compiled."""
     if place.board.name == ANY_BOARD:
         return
     now = cost_of(program, place)
@@ -48,7 +48,7 @@ def command_of(place: Place) -> str:
 
 
 def _less_ram(now: Cost, place: Place) -> Iterator[Improvement]:
-    """Say what a schedule for less RAM would save: bands on the CPU, Vela's "size" on the NPU."""
+    """Tell what a schedule for less RAM would save: bands on the CPU, Vela's "size" on the NPU."""
     usual, room = place.settings.options.schedule, room_bytes(place.board, place.mode)[1]
     if usual != Schedule() or now.sram_bytes <= _MUCH * room:
         return
@@ -93,7 +93,7 @@ def _other_mode(now: Cost, place: Place) -> Iterator[Improvement]:
 
 
 def _smaller_npu(now: Cost, place: Place) -> Iterator[Improvement]:
-    """Name the board's smallest NPU of this kind that takes hardly longer."""
+    """Name the board's smallest NPU of this kind that is hardly slower."""
     used, npu = place.accelerator, place.board.npu
     if used is None or npu is None:
         return
@@ -130,5 +130,5 @@ def _time(cost: Cost) -> float:
 
 
 def _longer(other: Cost, now: Cost) -> float:
-    """Return the part of the time that another configuration takes longer."""
+    """Return another configuration's additional time, as a fraction."""
     return _time(other) / max(_time(now), 1e-12) - 1

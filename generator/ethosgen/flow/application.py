@@ -71,7 +71,7 @@ def run_and_compare(
     line: "Line | None" = None,
     on_line: OnLine = lambda _line: None,
 ) -> ApplicationReport:
-    """Run an application on its input, and compute the lines that it must print.
+    """Run an application on its input, and compute the expected lines.
 
     `networks` are the project's, in order. `on_line` gets each line when it arrives.
     """

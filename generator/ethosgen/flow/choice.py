@@ -26,7 +26,7 @@ WORTH = 0.98
 def faster_plan(
     compiler: Compiler, task: DivisionTask, allocation: Allocation[OperatorIndex]
 ) -> Plan:
-    """Return a plan with the operators on the accelerator that are not faster on the CPU."""
+    """Return a plan with only those operators on the accelerator that are not faster on the CPU."""
     graph, offers = task.network.graph, compiler.offers(task, allocation)
     costs = Costs(offers, [task.cpu.cpu_cycles(op, graph) for op in graph.operators])
     best: dict[OperatorIndex, str] = {}
@@ -52,7 +52,7 @@ class Costs:
 
     @property
     def parts(self) -> list[list[OperatorIndex]]:
-        """The operators of each partition, if the accelerator runs all that it offers."""
+        """The operators of each partition, if the accelerator runs all its offers."""
         parts: dict[int, list[OperatorIndex]] = {}
         for index, offer in self.offers.items():
             if offer.group is not None:

@@ -24,7 +24,7 @@ SRAM = ("sram", "tcm")
 
 @dataclass(frozen=True)
 class Place:
-    """A network on a board, in the memory mode that was chosen, and how it is planned there.
+    """A network on a board, in the chosen memory mode, with its planner's settings.
 
     With `reserve`, its weights are apart from the code, and scratches have those sizes, or a
     reserve.
@@ -47,7 +47,7 @@ class Place:
         return self.accelerator.name if self.accelerator else NO_NPU
 
     def setting(self, asked: Setting) -> Setting:
-        """Return a setting with the memory mode that was chosen."""
+        """Return a setting with the chosen memory mode."""
         return replace(asked, memory_mode=self.mode)
 
     def unchecked(self) -> "Place":
@@ -60,7 +60,7 @@ class Place:
         return replace(self, settings=replace(self.settings, options=options))
 
     def compiled(self, watch: Watch) -> Program:
-        """Compile the network as its project has it."""
+        """Compile the network as in its project."""
         plan = make_plan(self.network, self.settings, watch)
         if self.reserve is not None:
             plan = with_reserve(plan, self.reserve)

@@ -1,4 +1,4 @@
-"""Coverage: what the samples of a run reach of the generated C, in a firmware that counts it."""
+"""Coverage: the part of the generated C that a run's samples reach, counted in the firmware."""
 
 import tempfile
 from collections.abc import Sequence
@@ -42,10 +42,11 @@ def measure_coverage(
     on: str,
     watch: Watch,
 ) -> CodeCoverage:
-    """Build a project again with counters, run the same samples, and return what they reach.
+    """Build a project again with counters, run the same samples, and return the code that they
+    reach.
 
-    `jobs` are the samples, each with its network's index, and `outcome` is what the firmware
-    without counters made of them. TargetError if the one with counters makes something else.
+    `jobs` are the samples, each with its network's index, and `outcome` is the result without
+    counters. TargetError if the result with counters differs.
     """
     from ethosgen.targets import require_target, run
     from ethosgen.toolchain import lock_build, read_coverage, toolchain_of

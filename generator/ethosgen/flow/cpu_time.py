@@ -1,7 +1,7 @@
 """The processor's share of an inference, in cycles and time: the one source of all commands.
 
-On QEMU the blocks of code that run are counted and timed by LLVM's model of the core. Where that
-cannot be, the sum of stored costs stands for it, and says so.
+On QEMU the blocks of code that run are counted and timed by LLVM's model of the core. Where that is
+impossible, the sum of stored costs replaces it, and is marked.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def counting(info: "ProjectInfo", built: "Built") -> "Iterator[InferenceCounter | None]":
-    """Yield what counts the cycles of a firmware, None where a tool or the model of a core lacks.
+    """Yield the counter of a firmware's cycles, None if a tool or the core's model is missing.
 
     It counts on QEMU, with llvm-mca and a C compiler for this machine.
     """

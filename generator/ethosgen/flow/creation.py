@@ -145,7 +145,7 @@ def create_project(
 
 
 def _compiled(places: Sequence[Place], watch: Watch) -> list[Program]:
-    """Compile networks as their options say; by bands of rows where the board has no room else."""
+    """Compile networks as their options say; by bands of rows if memory is too small otherwise."""
     programs = [place.compiled(watch) for place in places]
     room = arena_room(programs, places[0].board, places[0].mode)
     for number, place in enumerate(places):
@@ -158,7 +158,7 @@ def _compiled(places: Sequence[Place], watch: Watch) -> list[Program]:
 
 
 def _options_of(recipe: Recipe) -> OffloadOptions:
-    """Return the options; weights that are replaced later must not decide about the code."""
+    """Return the options; weights that are replaced later must not influence the code."""
     return replace(recipe.options, optimize=False) if recipe.apart else recipe.options
 
 
@@ -210,7 +210,7 @@ def _stored_app(directory: Path) -> str | None:
 
 
 def _require_same_feed(recipe: Recipe, directory: Path) -> None:
-    """Raise InputError if an application that is kept gives its input in the other way."""
+    """Raise InputError if a kept application gives its input in the other way."""
     from ethosgen.project import is_project, open_project
 
     info = open_project(directory) if is_project(directory) else None

@@ -224,9 +224,9 @@ def verify(
     """Run all steps in a temporary directory, to check networks on a board.
 
     Several networks go into one firmware and run in turn. With `options.profile` it counts each
-    step, and with `options.coverage` another one counts what it reaches; with `options.self_test`
-    it starts only if all self-tests pass. If the recipe has an application, it runs on the `feed`,
-    and the report includes the application's.
+    step, and with `options.coverage` another one counts the code that it reaches; with
+    `options.self_test` it starts only if all self-tests pass. If the recipe has an application, it
+    runs on the `feed`, and the report includes the application's.
     """
     from ethosgen.project import open_project
 

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """The samples of a run, where their outputs go, and what the outputs are compared with.
+    """The samples of a run, the file for their outputs, and the outputs' references.
 
     `line` connects to a board or a computer. With `profile` reports have the costs of steps, with
-    `coverage` what the samples reach of the generated C.
-    With `self_test` the firmware was built to start only if all self-tests pass.
+    `coverage` the part of the generated C that the samples reach. With `self_test` the firmware was
+    built to start only if all self-tests pass.
     """
 
     inputs: Inputs
@@ -116,7 +116,7 @@ def run_and_judge(
 def _whole(
     reports: Sequence[Report], info: "ProjectInfo", built: "Built", watch: Watch
 ) -> Report | FirmwareReport:
-    """Return the only report, or all together with the firmware's sizes."""
+    """Return the only report, or a joint one with the firmware's sizes."""
     if len(reports) == 1:
         return reports[0]
     flash_room, ram_room = _room(info)
@@ -248,7 +248,7 @@ def _shared(built: "Built") -> dict[str, int]:
 
 
 def _counters(samples: Sequence[Sample]) -> dict[str, Any]:
-    """Return the worst of each counter over the samples."""
+    """Return each counter's worst value over the samples."""
 
     def worst(values: list[int | None]) -> int | None:
         return max((v for v in values if v is not None), default=None)
@@ -264,7 +264,7 @@ def _counters(samples: Sequence[Sample]) -> dict[str, Any]:
 
 
 def _largest(figures: Sequence[Mapping[str, int]]) -> dict[str, int] | None:
-    """Return the maximum of each figure; samples lack some, as networks run in turn."""
+    """Return the maximum of each figure; samples lack some, since networks run in turn."""
     names = dict.fromkeys(name for counters in figures for name in counters)
     return {name: max(counters.get(name, 0) for counters in figures) for name in names} or None
 

@@ -23,8 +23,8 @@ def explore(attempt: Attempt, usual: Schedule, aim: int | None = None) -> list[T
     """Return the Pareto front of SRAM against time, by SRAM.
 
     It tries the default schedule, Vela's strategy "size", and limits below what the default needs;
-    with an `aim`, also a limit that may bring the SRAM just below it. On the CPU alone an aim needs
-    no other limits but the least.
+    with an `aim`, also a limit that may bring the SRAM just below it. On the CPU alone, an aim
+    needs only the lowest limit.
     """
     tried: list[Tried] = []
 
@@ -42,7 +42,7 @@ def explore(attempt: Attempt, usual: Schedule, aim: int | None = None) -> list[T
         if aim is not None and first.sram_bytes > aim:
             limit = near_bytes(first) - (first.sram_bytes - aim)
             _try_limit(try_out, usual, limit)
-            if can_stream:  # the least that there is
+            if can_stream:  # the lowest limit
                 _try_limit(try_out, usual, GRAIN)
         if first.partitions or aim is None:
             _descend(try_out, usual, near_bytes(first))

@@ -1,4 +1,4 @@
-"""The answer at a glance for a network that was planned and compiled, but has not run yet."""
+"""The summary for a network that was planned and compiled, but has not run yet."""
 
 from ethosgen.board.any_board import ANY_BOARD
 from ethosgen.flow.costs import Place, cost_of

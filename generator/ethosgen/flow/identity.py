@@ -1,4 +1,4 @@
-"""Which networks a built firmware has, beside a project's, and which weights it accepts."""
+"""The networks of a built firmware, compared with a project's, and the weights that it accepts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,8 +45,9 @@ class WeightsMatch:
 class IdentityMatch:
     """A network of a firmware or of a project; a `difference` says how the two differ.
 
-    `identity` is the firmware's, None if it lacks the network. `is_ours` says that the project has
-    a network of this name. `weights` is the answer for a file of weights, whose name this then has.
+    `identity` is the firmware's, None if it lacks the network. `is_ours` means that the project has
+    a network of this name. `weights` is the answer for a file of weights, which then gives the
+    name.
     """
 
     name: str

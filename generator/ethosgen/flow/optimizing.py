@@ -1,4 +1,4 @@
-"""The optimizer's place in the flow: between reading a network and planning it."""
+"""The optimizer in the flow: between reading a network and planning it."""
 
 from dataclasses import dataclass, replace
 
@@ -20,7 +20,7 @@ from ethosgen.verdict.planner import Planner
 
 @dataclass(frozen=True)
 class Costing:
-    """What an estimate of a plan needs: the CPU's side, and the cycles that start a partition."""
+    """The basis of a plan's estimate: the CPU's side, and the cycles that start a partition."""
 
     cpu: CpuSide
     start: int
@@ -34,12 +34,12 @@ class Costing:
 def optimized_for(
     network: Network, options: OffloadOptions, planner: Planner, costing: Costing, watch: Watch
 ) -> Optimized | None:
-    """Return what the optimizer found, None if it found nothing, or was not asked.
+    """Return the optimizer's result, None if it found nothing or is not used.
 
-    Its network is the one to plan. That is the original, with the reason, if the changed one is
-    estimated to need more cycles, because kernels and the NPU work in blocks of channels, if it
-    saves too little for the estimate to tell, or if an oracle computes something else from it.
-    What others compiled is used unchanged.
+    Its network is the one to plan: the original, with the reason, if the changed one is estimated
+    to need more cycles, because kernels and the NPU work in blocks of channels, if it saves less
+    than the estimate's error, or if an oracle computes other outputs from it. Precompiled networks
+    are used unchanged.
     """
     if not options.optimize or is_compiled(network):
         return None
@@ -76,7 +76,7 @@ def _dearer(was: Cycles, now: Cycles) -> str:
 
 
 def _too_little(optimized: Optimized, network: Network, was: Cycles, now: Cycles) -> str:
-    """Return that a changed network with as many operators saves next to nothing, else ""."""
+    """Return that a changed network with as many operators saves almost nothing, else ""."""
     facts = optimized.facts
     is_smaller = facts.weights_after < WORTHWHILE * facts.weights_before
     is_quicker = was is not None and now is not None and now[1] < WORTHWHILE * was[1]

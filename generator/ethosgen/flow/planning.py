@@ -107,8 +107,8 @@ def choose_common_npu(networks: Sequence[Network], npu: str | None) -> str | Non
 class PlanSettings:
     """The settings that decide how networks are divided.
 
-    `memories` are the board's. The accelerators in `wrapped` are asked in turn about operators that
-    the NPU leaves. The CPU's costs are those with its `extension`.
+    `memories` are the board's. The accelerators in `wrapped` make offers, in turn, for operators
+    that the NPU leaves. The CPU's costs are those with its `extension`.
     """
 
     accelerator: Accelerator | None
@@ -180,7 +180,7 @@ def make_plan(
 class NetworkPlanner:
     """Plans networks, and parts of them, with one board's and one user's settings.
 
-    `reason` says why operators are on the CPU where there is no NPU.
+    `reason` says why operators are on the CPU if there is no NPU.
     """
 
     accelerator: Accelerator | None
@@ -226,8 +226,9 @@ def fastest_plan(
 ) -> Plan:
     """Return the plan with the fewest estimated cycles.
 
-    With users' accelerators, three plans are compared: the NPU runs what is cheapest there; the NPU
-    runs what is cheaper there than on the CPU; the accelerators run alone.
+    With users' accelerators, three plans are compared: the NPU runs operators that are cheapest
+    there; the NPU runs operators that are cheaper there than on the CPU; the accelerators run
+    alone.
     """
     compiler = compiler_of(task.accelerator)
     plan = faster_plan(compiler, task, allocation)
@@ -263,7 +264,7 @@ Offers = Mapping[int, tuple[Offered, ...]]
 def _with_placings(plan: Plan, accelerators: UserAccelerators, task: DivisionTask | None) -> Plan:
     """Return the plan with its placings; `task` is the NPU's, if there is one.
 
-    Offers cost time: only --offload auto and users' accelerators ask for them.
+    Offers cost time: only --offload auto and users' accelerators need them.
     """
     if plan.is_precompiled:
         return plan

@@ -1,4 +1,4 @@
-"""What a build proves of the firmware that it made: its need of stack, and its memory."""
+"""A build's proofs about its firmware: the stack that it needs, and its memory."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def prove(info: "ProjectInfo", built: "Built", watch: Watch) -> "tuple[Built, bool]":
     """Return a build with the bounds of its stack, and whether it must be compiled again.
 
-    This is so if the user's sources name bounds that are new. BuildError if there is no bound, or
-    for bad memory. Only firmware whose start-up code is ethosgen's is proven.
+    This is so if the user's sources name new bounds. BuildError if there is no bound, or for bad
+    memory. The proofs cover only firmware with ethosgen's start-up code.
     """
     from ethosgen.toolchain.stack_header import uses_bounds, write_stack_header
 
@@ -33,7 +33,7 @@ def prove(info: "ProjectInfo", built: "Built", watch: Watch) -> "tuple[Built, bo
 
 
 def bound_firmware(elf: Path) -> "tuple[StackBound, ...]":
-    """Return the need of stack of each network in any firmware; InputError if it names none."""
+    """Return the stack that each network in any firmware needs; InputError if it names none."""
     from ethosgen.proof.stack import FloatFrames, bound_stack
     from ethosgen.toolchain import find_identities
 

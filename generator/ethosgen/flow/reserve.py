@@ -40,6 +40,6 @@ def _reserved(scratch: Scratch, known: Mapping[str, int]) -> Scratch:
     if scratch.bytes <= known.get(scratch.name, -1):
         return replace(scratch, bytes=known[scratch.name])
     if not scratch.bytes or scratch.offset is None:
-        return scratch  # the fast scratch has a memory that it may already fill
+        return scratch  # the fast scratch may already fill its memory
     more = max(LEAST_RESERVE_BYTES, scratch.bytes // RESERVE_PART)
     return replace(scratch, bytes=rounded_up(scratch.bytes + more, _UNIT))

@@ -42,7 +42,7 @@ def serve_console(
     firmware = Firmware(elf, replace(info, devices=devices_of(info, on)), simulator_for(info, on))
     with Terminal() as terminal, require_target(on).start(firmware) as target:
         if is_app and isinstance(find_application(info.app or ""), Commanded):
-            # What it says at its start would answer the first command of another program.
+            # Its output at the start would look like an answer to another program's first command.
             CommandSession(target.console, target.check, elf).start(info.digest, _START_S)
         on_open(terminal.path)
         return terminal.serve(target)

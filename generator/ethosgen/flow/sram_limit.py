@@ -20,7 +20,7 @@ def fit(limit_bytes: int, place: Place, watch: Watch) -> tuple[Program, SramChoi
     """Return the fastest program whose parts in SRAM fit a limit in bytes, and the choice.
 
     Strategies and arena limits are tried without the check of outputs, which only the chosen
-    program gets. Where nothing fits with the NPU, `--offload auto` leaves all operators to the CPU:
+    program gets. If nothing fits with the NPU, `--offload auto` leaves all operators to the CPU:
     chains of bands end where a partition begins, since its tensors are whole. CapacityError names
     the smallest possible size if it is above the limit.
     """
@@ -46,7 +46,7 @@ def _with_reason(program: Program, limit_bytes: int) -> Program:
 
 
 def _fastest(limit_bytes: int, place: Place, watch: Watch) -> tuple[Program, SramChoice]:
-    """Return the fastest program within the limit, by one way to divide the network."""
+    """Return the fastest program within the limit, with one division of the network."""
     name = place.network.name
     with watch.phase("limit", f"trying strategies and arena limits for '{name}'"):
         trials = explore(place.attempt, place.settings.options.schedule, limit_bytes)
@@ -131,7 +131,7 @@ def _is_sram(board: Board, memory: str) -> bool:
 def _too_large(
     names: Sequence[str], smallest: int, limit_bytes: int, place: Place, why: str = ""
 ) -> CapacityError:
-    """Return the error for a limit that nothing meets; `why` says what needs most."""
+    """Return the error for a limit that nothing meets; `why` names the largest need."""
     npu = place.accelerator.name if place.accelerator else "the CPU alone"
     verb = "needs" if len(names) == 1 else "together need"
     named = " and ".join(f"'{name}'" for name in names)

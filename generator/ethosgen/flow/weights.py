@@ -65,7 +65,7 @@ def read_file(file: Path, codes: Sequence[WeightsCode] = ()) -> Weights:
 
 
 def codes_of(info: ProjectInfo) -> tuple[WeightsCode, ...]:
-    """Return the weights that a project's code expects; InputError if they are inside it."""
+    """Return the weights that a project's code expects; InputError if they are in the code."""
     aparts = ((name, _require_apart(info, i)) for i, name in enumerate(info.names))
     return tuple(
         WeightsCode(stored_name(name), apart.code, None, apart.alignment) for name, apart in aparts
@@ -150,7 +150,7 @@ def _choose(info: ProjectInfo, name: str | None) -> int:
 
 
 def _plan(network: Network, info: ProjectInfo, index: int, watch: Watch, is_new: bool) -> Plan:
-    """Plan a network as its project was; only a new one is compared with the oracle."""
+    """Plan a network as its project was; only a new plan is compared with the oracle."""
     settings = stored_settings(info, index)
     return make_plan(network, settings if is_new else settings.unchecked(), watch)
 
@@ -227,7 +227,7 @@ def _scales(tensor: Tensor) -> str:
 
 
 def _lines(info: ProjectInfo, apart: ApartInfo, project: "Project") -> Iterator[str]:
-    """Yield the first lines of C that differ, of each file that has any."""
+    """Yield the first differing lines of C of each file."""
     from ethosgen.project import code_text
 
     folder = apart.file.parent.resolve().relative_to(info.directory.resolve()).as_posix()

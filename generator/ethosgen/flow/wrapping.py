@@ -23,7 +23,7 @@ ASKED = "you asked for it with --cpu-ops"
 
 @dataclass(frozen=True)
 class UserAccelerators:
-    """The users' accelerators, in the order in which they are asked, and how to use them."""
+    """The users' accelerators, in order of priority, and their use."""
 
     all: Sequence[Wrapped]
     options: OffloadOptions
@@ -68,7 +68,7 @@ class UserAccelerators:
     def _best(
         self, plan: Plan, accelerators: Sequence[Wrapped], held: Allocation[ResidualIndex]
     ) -> dict[ResidualIndex, tuple[int, str]]:
-        """Return the fewest cycles that accelerators offer for operators, and which it is.
+        """Return the fewest cycles that accelerators offer for operators, and the accelerator.
 
         The cycles of a chain count at its first operator.
         """

@@ -22,13 +22,14 @@ from ethosgen.values.source import AS_GIVEN, ReadOptions, Source
 class FrontEnd:
     """Reads one format.
 
-    `name` identifies the format in manifests, `title` is for people. `recognizes` looks at a file's
-    bytes alone. `suffixes` are those of file names, in lower case; a project stores the network
+    `name` identifies the format in manifests, `title` is for people. `recognizes` reads only a
+    file's bytes. `suffixes` are those of file names, in lower case; a project stores the network
     under the first. `read` raises InputError for a damaged file, UnsupportedError for a network
     that the front end cannot represent. `takes` names the options that a source may have.
-    `examples` returns the samples with golden outputs that a file of the format may have. Where
-    reading takes long, `versions` returns what decides the network besides the file: it is kept.
-    `origin` returns the facts that a file states about the program that wrote it.
+    `examples` returns the samples with golden outputs that a file of the format may have. If
+    reading takes long, `versions` returns everything that decides the network besides the file,
+    which is then cached. `origin` returns the facts that a file states about the program that wrote
+    it.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """Networks of formats whose conversion takes long, kept in the user's cache folder.
 
-A file of the cache has the graph that a front end made, without anything pickled. Its name is the
-digest of all that decides the graph.
+A file of the cache has the graph that a front end made, without pickles. Its name is the digest of
+everything that decides the graph.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ def converted(
 ) -> Network:
     """Return a source's network from the cache, else read it, and keep it.
 
-    `versions` returns what decides the network besides the source and ethosgen itself.
+    `versions` returns everything that decides the network besides the source and ethosgen itself.
     """
     if os.environ.get(NO_CACHE):
         return read(source)
@@ -53,7 +53,7 @@ def _key(source: Source, versions: str) -> str:
 
 
 def _own_sources() -> str:
-    """Return the digest of the modules that decide."""
+    """Return the digest of the modules that decide the result."""
     package = Path(__file__).parents[1]
     return modules_digest(package / "frontend", package / "values")
 
@@ -77,7 +77,7 @@ def _network(source: Source, facts: dict[str, Any], arrays: dict[str, Any]) -> N
 
 
 def _keep(network: Network, path: Path) -> None:
-    """Write a network, if a file can say all of it, and remove what is too much."""
+    """Write a network, if a file can represent all of it, and remove surplus files."""
     assert network.source is not None
     graph, arrays = pack(network.graph)
     facts = {"name": network.name, "graph": graph, "in_float": dict(network.in_float)}

@@ -117,7 +117,7 @@ class Fields:
         return [Fields(self._data, self._table.Indirect(place)) for place in places]
 
     def table(self, slot: int) -> "Fields | None":
-        """Return a table, None if there is none; a union's value is one too."""
+        """Return a table, None if there is none; a union's value is one, too."""
         place = self._place(slot)
         return Fields(self._data, self._table.Indirect(place)) if place else None
 
@@ -141,7 +141,7 @@ class Fields:
 class VectorWriter:
     """Adds strings and vectors to a file; the methods return their offsets.
 
-    `size` is that of all constants, and `alignment` what the schema says of their bytes.
+    `size` is that of all constants, and `alignment` the schema's alignment of their bytes.
     """
 
     def __init__(self, size: int, alignment: int) -> None:

@@ -38,7 +38,7 @@ _DIVIDING = frozenset(
 
 
 def _refuse_zero_scales(network: Network) -> None:
-    """Refuse outputs by whose scale of 0 an interpreter would divide; it moves elements with it."""
+    """Refuse outputs with a scale of 0 by which an interpreter would divide; moves allow it."""
     for graph in network.graphs:
         for operator in graph.operators:
             for tensor in (graph.tensors[i] for i in operator.outputs if i != ABSENT):

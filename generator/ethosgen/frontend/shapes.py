@@ -1,4 +1,4 @@
-"""The shapes of inputs whose file leaves sizes open: the user says them."""
+"""The shapes of inputs whose file leaves sizes open: the user gives them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -46,7 +46,7 @@ def _refuse_open(name: str, sizes: Sizes, source: Source, examples: Mapping[str,
 
 
 def _fits(chosen: Sizes, sizes: Sizes) -> bool:
-    """Return whether given sizes are those of the file, where it has any."""
+    """Return whether given sizes are the file's, where it has any."""
     return len(chosen) == len(sizes) and all(
         isinstance(size, str) or size == ours for ours, size in zip(chosen, sizes, strict=True)
     )

@@ -1,4 +1,4 @@
-"""A graph as JSON and arrays, to pass it to another process or to keep it."""
+"""A graph as JSON and arrays, to pass to another process or to keep."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def pack(graph: Graph) -> Packed:
 
 
 def unpack(values: dict[str, Any], arrays: dict[str, np.ndarray[Any, Any]]) -> Graph:
-    """Return the graph that `pack` took."""
+    """Return the graph from the result of `pack`."""
     tensors = []
     for index, (name, shape, dtype, quantization) in enumerate(values["tensors"]):
         data = arrays.get(str(index))
@@ -66,7 +66,7 @@ def _plain(value: Any) -> Any:
 
 
 def _tuples(value: Any) -> Any:
-    """Return JSON's lists as tuples, in which options and quantizations have them."""
+    """Return JSON's lists as the tuples of options and quantizations."""
     if isinstance(value, dict):
         return {name: _tuples(item) for name, item in value.items()}
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,8 +1,8 @@
 """Call a function in a separate Python process.
 
 NPU compilers and both reference interpreters are C++ that trusts its input: a damaged network can
-crash the process, exhaust its memory or hang it. In a child process that is an ordinary error.
-A child that imports only the compiler costs 15 ms, and its output is kept off our stdout.
+crash the process, exhaust its memory or hang it. In a child process that is an ordinary error. A
+child that imports only the compiler costs 15 ms, and its output stays off our stdout.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ MEMORY_BYTES = 16 << 30
 
 @dataclass(frozen=True)
 class ChildAnswer:
-    """The function's return value, and what it printed."""
+    """The function's return value, and its output."""
 
     value: Any
     log: str
@@ -90,13 +90,13 @@ def registered(started: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def die_with_us() -> list[str]:
-    """Return the beginning of a command that the kernel ends with this process, even if killed."""
+    """Return the beginning of a command that ends with this process, even if it is killed."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
 
 
 def cause_of_death(status: int) -> str:
-    """Say in a few words how a process ended, from its exit status."""
+    """Describe in a few words how a process ended, from its exit status."""
     if status < 0:
         try:
             return f"it was ended by {signal.Signals(-status).name}"
@@ -118,7 +118,7 @@ def described(error: Exception) -> str:
 
 
 def limit_resources(memory_bytes: int) -> None:
-    """Let this process have so much address space, and leave no core behind."""
+    """Limit this process's address space, and let it leave no core dump."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -138,7 +138,7 @@ def module_of(script: str | Path, name: str = "child_script") -> ModuleType:
 
 
 def _memory_file() -> IO[bytes]:
-    """Return an anonymous file in memory, or a temporary file where the system has no such."""
+    """Return an anonymous file in memory, or a temporary file if the system has none."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("prints"), "w+b")
     return tempfile.TemporaryFile()

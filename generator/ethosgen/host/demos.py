@@ -13,7 +13,7 @@ DEMO_FOLDER = "demo"
 
 @dataclass(frozen=True)
 class Demo:
-    """A demo: its files below DEMO_FOLDER, and what to type in the folder with their copies."""
+    """A demo: its files below DEMO_FOLDER, and the commands for the folder with their copies."""
 
     name: str
     title: str
@@ -63,9 +63,9 @@ def find_demo(name: str) -> Demo:
 
 
 def copy_demo(demo: Demo, folder: Path) -> tuple[Path, ...]:
-    """Copy a demo's files to a folder, made if missing; return the copies.
+    """Copy a demo's files to a folder, created if missing; return the copies.
 
-    Equal files may be there; InputError for different ones, before anything is written.
+    Equal files may already exist; InputError for different ones, before anything is written.
     """
     source = resource_folder(DEMO_FOLDER)
     content = {folder / name: (source / name).read_bytes() for name in demo.files}

@@ -1,7 +1,7 @@
-"""Python environments besides ethosgen's own, for packages that are too heavy or contradict it.
+"""Python environments besides ethosgen's own, for packages that are too large or conflict with it.
 
-An environment is an interpreter that has the packages of one of ethosgen's extras. It is looked for
-in the variable that names one, in the interpreter that runs ethosgen, and where `install` puts it.
+An environment is an interpreter that has the packages of one of ethosgen's extras. The search
+covers the variable that names one, the interpreter that runs ethosgen, and the folder of `install`.
 """
 
 import json
@@ -29,11 +29,11 @@ _IMPORT_S = 300.0  # torch's first import, from a cold disk
 
 @dataclass(frozen=True)
 class Environment:
-    """Packages that ethosgen uses in a process of their own.
+    """Packages that ethosgen uses in a separate process.
 
-    `name` is that of ethosgen's extra. `modules` must be there for a Python to be such an
-    environment; `shared` are packages that ethosgen itself requires too. `within` names another
-    environment that has all of this one.
+    `name` is that of ethosgen's extra. A Python that has `modules` is such an environment; `shared`
+    are packages that ethosgen itself requires, too. `within` names another environment that
+    contains all of this one.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Environment:
 
     @property
     def install_command(self) -> str:
-        """The command that makes the environment."""
+        """The command that creates the environment."""
         return f"{_ethosgen()} doctor --install {self.name}"
 
     @cached_property
@@ -60,13 +60,13 @@ class Environment:
 
     @property
     def folder(self) -> Path:
-        """The folder in which `ethosgen doctor --install` makes the environment."""
+        """The folder in which `ethosgen doctor --install` creates the environment."""
         if extras.is_checkout():
             return extras.folder_beside(f".venv-{self.name}")
         return data_folder() / "environments" / self.name
 
     def find(self) -> Path:
-        """Return a Python that has the packages; ToolError says what is missing, and the remedy."""
+        """Return a Python that has the packages; ToolError names missing ones, and the remedy."""
         named = os.environ.get(self.variable)
         if named:
             return self._named(named)
@@ -84,7 +84,7 @@ class Environment:
             try:
                 return ENVIRONMENTS[self.within].find()
             except ToolError:
-                pass  # what is missing is this one
+                pass  # this one is missing
         raise ToolError(
             f"the Python environment '{self.name}', which {self.purpose}, is missing; "
             f"make it with: {self.install_command}; or name a Python that has "
@@ -93,7 +93,7 @@ class Environment:
 
     @property
     def identity(self) -> str:
-        """What identifies the packages, also if some are missing; it starts no process."""
+        """An identifier of the packages, even if some are missing; it starts no process."""
         named = os.environ.get(self.variable)
         is_here = all(map(extras.is_here, self.modules))
         own = Path(sys.executable) if is_here else python_of(self.folder)
@@ -104,7 +104,7 @@ class Environment:
 
     @property
     def is_current(self) -> bool:
-        """Whether the environment in `folder` is complete and has what is required today."""
+        """Whether the environment in `folder` is complete and meets today's requirements."""
         try:
             installed = json.loads((self.folder / STAMP).read_text())
         except (OSError, ValueError):
@@ -186,7 +186,7 @@ def _has(python: Path, modules: tuple[str, ...], _changed: int) -> bool:
 
 
 def _ethosgen() -> str:
-    """Return what a shell calls the ethosgen that runs: it is often not on PATH."""
+    """Return the running ethosgen's command for a shell: it is often not on PATH."""
     program = shutil.which("ethosgen")
     if program and Path(program).resolve().parent == Path(sys.executable).parent:
         return "ethosgen"

@@ -1,4 +1,4 @@
-"""The extras of ethosgen: what each is for, and the command that installs it on this machine.
+"""The extras of ethosgen: their purposes, and the commands that install them on this machine.
 
 No package index has ethosgen, so no command may name it: a checkout names its folder, pipx adds the
 extra's requirements to its own environment, and anything else installs these with this interpreter.
@@ -22,9 +22,9 @@ _NAME = re.compile(r"[\w.-]+")
 
 @dataclass(frozen=True)
 class Extra:
-    """An extra: what it does, and the packages by the modules to import, as pip calls them.
+    """An extra: its purpose, and its packages, with pip's names, by the modules to import.
 
-    What is `of_checkout` serves the work on ethosgen itself.
+    An extra `of_checkout` is for work on ethosgen itself.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Extra:
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The command that installs it beside the ethosgen that runs."""
+        """The command that installs it next to the running ethosgen."""
         if not _is_of_pipx() and is_checkout():
             return (*_pip(), "-e", f"{_CHECKOUT}[{self.name}]")
         return installing(*declared(self.name))
@@ -142,7 +142,7 @@ EXTRAS = {
 
 
 def offered() -> Iterator[Extra]:
-    """Yield the extras that serve here: all in a checkout, else those for users."""
+    """Yield the extras that apply here: all in a checkout, else those for users."""
     return (extra for extra in EXTRAS.values() if is_checkout() or not extra.of_checkout)
 
 
@@ -155,7 +155,7 @@ def is_here(module: str) -> bool:
 
 
 def installing(*requirements: str) -> tuple[str, ...]:
-    """Return the command that adds requirements of pip to the ethosgen that runs."""
+    """Return the command that adds pip's requirements to the running ethosgen."""
     if _is_of_pipx():
         return ("pipx", "inject", Path(sys.prefix).name, *requirements)
     return (*_pip(), *requirements)
@@ -211,7 +211,7 @@ def _is_of_pipx() -> bool:
 
 
 def _pip() -> tuple[str, ...]:
-    """Return pip's command for this interpreter; environments of uv have no pip of their own."""
+    """Return pip's command for this interpreter; uv's environments have no pip of their own."""
     if not is_here("pip") and shutil.which("uv"):
         return ("uv", "pip", "install", "--python", sys.executable)
     return (sys.executable, "-m", "pip", "install")

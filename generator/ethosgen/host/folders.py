@@ -9,17 +9,17 @@ NO_CACHE = "ETHOSGEN_NO_CACHE"
 
 
 def cache_folder() -> Path:
-    """Return the folder for what can be computed again: ~/.cache/ethosgen on Linux."""
+    """Return the folder for files that can be computed again: ~/.cache/ethosgen on Linux."""
     return Path(_folders().user_cache_path)
 
 
 def data_folder() -> Path:
-    """Return the folder for what commands install: ~/.local/share/ethosgen on Linux."""
+    """Return the folder for files that commands install: ~/.local/share/ethosgen on Linux."""
     return Path(_folders().user_data_path)
 
 
 def state_folder() -> Path:
-    """Return the folder for what a command keeps for later: ~/.local/state/ethosgen on Linux."""
+    """Return the folder for a command's state: ~/.local/state/ethosgen on Linux."""
     return Path(_folders().user_state_path)
 
 

@@ -28,9 +28,9 @@ _STEPS = ("Collecting", "Downloading", "Processing", "Installing", "Building", "
 
 
 def install(environment: Environment, watch: Watch) -> Path:
-    """Make an environment in its folder and return its Python; nothing is done if it is complete.
+    """Create an environment in its folder, unless it is complete, and return its Python.
 
-    Raises InputError if the folder is somebody else's or cannot be written, ToolError if pip fails.
+    Raises InputError if the folder is not ethosgen's or cannot be written, ToolError if pip fails.
     """
     python = python_of(environment.folder)
     if environment.is_current and python.is_file() and not environment.fault(python):
@@ -59,7 +59,7 @@ def install(environment: Environment, watch: Watch) -> Path:
 
 
 def install_extra(extra: Extra, watch: Watch) -> None:
-    """Install the packages of an extra beside ethosgen; nothing is done if they are there.
+    """Install the missing packages of an extra next to ethosgen.
 
     Raises ToolError if the command fails, or if its packages are not found afterwards.
     """
@@ -69,7 +69,7 @@ def install_extra(extra: Extra, watch: Watch) -> None:
 
 
 def install_tools(tools: ToolSet, watch: Watch) -> None:
-    """Install programs by the system's package manager; nothing is done if they are there.
+    """Install missing programs with the system's package manager.
 
     Raises ToolError if there is none, if it fails, or if they are not found afterwards.
     """
@@ -110,7 +110,7 @@ def _tools(python: Path) -> tuple[list[str], list[str]]:
 
 
 def _claim(environment: Environment) -> None:
-    """Make an empty folder that is marked as ours; InputError if somebody else's is there."""
+    """Create an empty folder that is marked as ours; InputError if another exists there."""
     folder = environment.folder
     try:
         if folder.exists() or folder.is_symlink():
@@ -128,7 +128,7 @@ def _claim(environment: Environment) -> None:
 
 @dataclass(frozen=True)
 class _ProgramTask:
-    """What a program does, the beginning of its error's sentence, and what else a user can do."""
+    """A program's task, the beginning of its error's sentence, and the user's alternative."""
 
     title: str
     failure: str

@@ -1,4 +1,4 @@
-"""Files of the user's cache: written whole, and the ones that nobody used for long removed."""
+"""Files of the user's cache: written completely, and removed when unused for long."""
 
 import contextlib
 import hashlib
@@ -10,8 +10,8 @@ from pathlib import Path
 def keep_file(path: Path, data: bytes, most: int, by_size: bool = True) -> None:
     """Write a file, and remove others of its folder and suffix until the rest fits `most`.
 
-    The ones that were not used for the longest time go first. `most` limits the bytes of all files,
-    or, without `by_size`, their number. A full disk, or a folder of someone else, is not an error.
+    The least recently used go first. `most` limits the bytes of all files, or, without `by_size`,
+    their number. A full disk, or someone else's folder, is not an error.
     """
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Locks of open files, which the system releases when the process ends, in whatever way."""
+"""Locks of open files, which the system releases when the process ends, however it ends."""
 
 import sys
 import time

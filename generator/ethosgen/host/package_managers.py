@@ -18,7 +18,7 @@ MANAGERS = (
     PackageManager(
         "apt-get",
         "sudo apt-get install -y",
-        {  # as tools/setup.sh installs them; QEMU's page in Debian's list of packages says the same
+        {  # as tools/setup.sh installs them; QEMU's page in Debian's list of packages agrees
             "arm-none-eabi-gcc": "gcc-arm-none-eabi libnewlib-arm-none-eabi",
             "arm-none-eabi-gcov": "gcc-arm-none-eabi",
             "cmake": "cmake",

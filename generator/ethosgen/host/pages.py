@@ -1,4 +1,4 @@
-"""What our HTML pages share: a stylesheet, sortable tables, a policy that forbids a network."""
+"""The common part of our HTML pages: stylesheet, sortable tables, a policy without a network."""
 
 import base64
 import hashlib
@@ -21,14 +21,14 @@ def page_file(name: str) -> str:
 
 
 def joined_script(names: Sequence[str]) -> str:
-    """Return one script of several files, which share their names with each other only."""
+    """Return several files as one script, with names that only they share."""
     return '"use strict";\n(() => {\n' + "\n".join(map(page_file, names)) + "})();\n"
 
 
 def content_policy(styles: str, scripts: Sequence[str], has_picture: bool = False) -> str:
     """Return a Content-Security-Policy that allows these and nothing from elsewhere.
 
-    A picture that another program drew has styles of its own inside.
+    A picture by another program contains its own styles.
     """
     style = "'unsafe-inline'" if has_picture else _hash(styles)
     images = "data:" if has_picture else "'none'"
@@ -42,7 +42,7 @@ def content_policy(styles: str, scripts: Sequence[str], has_picture: bool = Fals
 def framed_page(title: str, heading: str, parts: Iterable[str], generator: str = "ethosgen") -> str:
     """Return a page with the common look around HTML; `generator` is the command that wrote it.
 
-    The parts may hold pictures that other programs drew.
+    The parts may contain pictures by other programs.
     """
     styles, script = page_file(BASE), joined_script([TABLES])
     policy = content_policy(styles, [script], has_picture=True)

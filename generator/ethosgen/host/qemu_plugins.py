@@ -1,4 +1,4 @@
-"""Plug-ins of QEMU, compiled for this machine and for the interface of its QEMU."""
+"""Plug-ins for QEMU, compiled for this machine and its QEMU's interface."""
 
 import hashlib
 import re
@@ -17,7 +17,7 @@ _DIGEST = 16
 
 
 def stored_plugin(source: Path, what: str) -> Path:
-    """Return the plug-in in the user's cache folder, compiled if it is not there yet.
+    """Return the plug-in in the user's cache folder, compiled if missing.
 
     `what` names it in messages. ToolError without a C compiler for this machine or QEMU, or if one
     of them fails.

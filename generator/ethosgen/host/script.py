@@ -2,10 +2,9 @@
 
 A script is a file that imports only the standard library, numpy, the environment's packages, and
 the modules of ethosgen that need no more than these. Its function takes the request (JSON's types),
-the arrays by name, and a folder with the files; it returns a pair like the first two. To refuse
-what it was given, it raises an EthosgenError.
-Data pass as JSON and .npz in a temporary folder, so whatever the child has read, nothing of it is
-unpickled here.
+the arrays by name, and a folder with the files; it returns a pair like the first two. To refuse its
+input, it raises an EthosgenError. Data pass as JSON and .npz in a temporary folder, so this process
+unpickles nothing, whatever the child has read.
 """
 
 import json
@@ -29,7 +28,7 @@ _TAIL = 4000
 
 @dataclass(frozen=True)
 class ScriptReply:
-    """What a script returned, and what it printed."""
+    """A script's results, and its output."""
 
     values: dict[str, Any]
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)

@@ -27,7 +27,7 @@ MEMORY_BYTES = 32 << 30
 
 
 def store(file: Path, arrays: Mapping[str, Any]) -> None:
-    """Write arrays of numpy's own types; their names may be any text, so they are an array too."""
+    """Write arrays of numpy's own types; names may be any text, so they form an array, too."""
     numbered: dict[str, Any] = {f"a{i}": array for i, array in enumerate(arrays.values())}
     np.savez(file, names=np.array(json.dumps(list(arrays))), **numbered)
 
@@ -40,7 +40,7 @@ def load(file: Path) -> dict[str, Any]:
 
 
 def _lend_ethosgen() -> None:
-    """Make ethosgen importable, but not the packages that are installed beside it."""
+    """Make ethosgen importable, but not the packages that are installed with it."""
     package = Path(__file__).parents[1]
     spec = importlib.util.spec_from_file_location(
         "ethosgen", package / "__init__.py", submodule_search_locations=[str(package)]

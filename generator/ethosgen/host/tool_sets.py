@@ -1,4 +1,4 @@
-"""Programs besides Python's packages that `ethosgen doctor --install` installs together."""
+"""Programs, not Python packages, that `ethosgen doctor --install` installs together."""
 
 import os
 import shutil

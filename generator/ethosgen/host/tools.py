@@ -71,8 +71,8 @@ def run_command(
 def end_program(started: subprocess.Popen[bytes]) -> None:
     """End a program and all that it started: Ninja's compilers, a flash tool's server.
 
-    When asked to end, Ninja removes its half-written files; what is left after that is killed.
-    CMake ends before the Ninja that it started, so the whole group gets the same time.
+    On request, Ninja ends and removes its half-written files; remaining processes are killed. CMake
+    ends before the Ninja that it started, so the whole group gets the same time.
     """
     if sys.platform == "win32":
         kill = ["taskkill", "/T", "/F", "/PID", str(started.pid)]

@@ -14,7 +14,7 @@ ROUNDS = 20
 
 @dataclass(frozen=True)
 class Optimized:
-    """A network with the same outputs, and how it differs from the original."""
+    """A network with the same outputs, and its differences from the original."""
 
     network: Network
     facts: Optimization

@@ -10,7 +10,7 @@ from ethosgen.values.optimization import Change
 
 @dataclass(frozen=True)
 class Rewritten:
-    """A network after a rewrite, and what the rewrite did."""
+    """A network after a rewrite, and the rewrite's changes."""
 
     network: Network
     changes: tuple[Change, ...]
@@ -21,7 +21,7 @@ class Rewrite:
     """A rewrite, with the condition under which it keeps every bit.
 
     `apply` returns None where the condition holds nowhere, or where nothing would change. It leaves
-    the network's inputs and outputs as they are, and operators that it does not know.
+    the network's inputs and outputs, and operators that it does not know, unchanged.
     """
 
     name: str
@@ -36,7 +36,7 @@ Step = Callable[[Graph], tuple[Graph, int]]
 def in_each_graph(
     network: Network, step: Step, rewrite: str, kind: str, did: str
 ) -> Rewritten | None:
-    """Apply a step to each graph until nothing changes; the other words are those of Change."""
+    """Apply a step to each graph until nothing changes; the other arguments are Change's."""
     graphs, count = {}, 0
     for number, original in enumerate(network.graphs):
         graph, changed = step(original)

@@ -1,8 +1,8 @@
 """Oracles: they compute the golden outputs, independently of the compiler.
 
-ORACLES is the only place that lists them. DEFAULT decides what is right, unless it cannot run a
-network or the user names another; SECOND gives the second opinion. TOSA decides about networks of
-TOSA's operators, without a second opinion; `own_oracle` is the only place that says so.
+ORACLES is the only list of them. DEFAULT decides, unless it cannot run a network or the user names
+another; SECOND gives the second opinion. TOSA decides about networks of TOSA's operators, without a
+second opinion; only `own_oracle` states this.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -103,7 +103,7 @@ DEFAULT, SECOND = TFLM, LITERT
 
 
 def without_wheel() -> frozenset[str]:
-    """Return the oracles' packages that have none for this system; the other oracles decide."""
+    """Return the oracles' packages without a wheel for this system; the other oracles decide."""
     return frozenset() if tflm.has_wheel() else frozenset({tflm.PACKAGE})
 
 

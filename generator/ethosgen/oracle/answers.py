@@ -1,7 +1,7 @@
-"""Golden outputs for samples: which oracle decides, what it says, and how outputs compare with it.
+"""Golden outputs for samples: the deciding oracle, its outputs, and the comparison with them.
 
 The default oracle decides unless the user names another, or it cannot run the network, as it lacks
-an operator or a type. Where each lacks something, each runs the operators that it has.
+an operator or a type. If each lacks something, each runs the operators that it has.
 """
 
 import logging
@@ -31,7 +31,7 @@ class Question:
     """A network, and the samples that an oracle runs in order.
 
     `asked` names the oracle that decides, None the usual one. `is_exact` says whether all operators
-    of a network have tolerance 0: the declarations are with the kernels, which no oracle knows.
+    of a network have tolerance 0: the kernels declare this, and oracles do not know them.
     """
 
     network: Network
@@ -53,7 +53,7 @@ class Question:
 class Answer:
     """Golden outputs, and the oracle that computed them.
 
-    `note` is the reason if it decides and is not the default one.
+    `note` is the reason why another oracle than the default decides.
     """
 
     question: Question
@@ -68,7 +68,7 @@ class Answer:
 
     @cached_property
     def left_out(self) -> LeftOut | None:
-        """The elements that C++ leaves undefined; to find them, the network runs once more."""
+        """The elements that C++ leaves undefined; to find them, the network runs again."""
         question = self.question
         return undefined_outputs(question.network, question.samples, self.oracle.name)
 
@@ -94,7 +94,7 @@ Opinion = Answer | str | None
 def answer(question: Question) -> Answer:
     """Return the answer that decides: the named oracle's, else of the first that has one.
 
-    InputError for an oracle that cannot be asked about a network, UnsupportedError without any.
+    InputError for an oracle that does not apply to a network, UnsupportedError without any.
     """
     asked, own = question.asked, own_oracle(question.network)
     if own:
@@ -132,7 +132,7 @@ def answer_twice(question: Question) -> tuple[Answer, Opinion]:
         except UnsupportedError as refusal:
             if asked:
                 raise
-            if isinstance(second, str):  # it may decide now, and has all its time
+            if isinstance(second, str):  # now it may decide, with its full time limit
                 second = _opinion(question, SECOND)
             return _instead(question, refusal, second), None
     return decisive, second

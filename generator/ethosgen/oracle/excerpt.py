@@ -1,7 +1,7 @@
-"""Excerpts of a network, as networks of their own: one operator, several side by side, the first.
+"""Excerpts of a network, as separate networks: one operator, several side by side, the first.
 
 A single operator contains none of the user's other weights, names or metadata. Several side by side
-have inputs and outputs of their own, so one compilation and one run of an oracle answer for all.
+have separate inputs and outputs, so one compilation and one run of an oracle answer for all.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,26 +50,26 @@ def single_operator(network: Network, index: int, with_states: bool = False) -> 
 
 @dataclass(frozen=True)
 class Bouquet:
-    """The network, and each of its operators `alone`, by its index where it comes from."""
+    """The network, and each of its operators `alone`, by its original index."""
 
     network: Network
     alone: Mapping[OperatorIndex, Network]
 
     @property
     def origins(self) -> tuple[OperatorIndex, ...]:
-        """The operators' indices in the network that they come from, in their order."""
+        """The operators' original indices, in order."""
         return tuple(self.alone)
 
     @cached_property
     def origin_of(self) -> Mapping[str, OperatorIndex]:
-        """The index of the original operator that makes an output, by the output's name."""
+        """The index of the original operator that writes an output, by the output's name."""
         graph = self.network.graph
         pairs = zip(self.origins, graph.operators, strict=True)
         return {graph.tensors[i].name: origin for origin, op in pairs for i in op.outputs}
 
 
 def gather(network: Network, indices: Iterable[int]) -> Bouquet | None:
-    """Return these operators of the entry graph side by side; None if none can be alone.
+    """Return these operators of the entry graph side by side; None if none can be separate.
 
     One with a state, with side effects, or without inputs that vary is left out.
     """

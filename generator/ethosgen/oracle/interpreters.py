@@ -1,4 +1,4 @@
-"""What the interpreters of .tflite files share: child processes, inputs, outputs.
+"""The common part of the interpreters of .tflite files: child processes, inputs, outputs.
 
 They run in child processes, because they crash on damaged networks. Samples are run in order by one
 interpreter, so a network with state sees them as a sequence.
@@ -47,7 +47,7 @@ def awaited(
 ) -> list[Result]:
     """Return the threads' results, after calling `meanwhile`.
 
-    If this process is about to end, end their children too.
+    If this process is about to end, end their children, too.
     """
     try:
         meanwhile()

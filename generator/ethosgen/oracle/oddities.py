@@ -33,8 +33,7 @@ ODD = {
 def answers_by_chance(code: str, dtype: str) -> bool:
     """Return whether TensorFlow Lite Micro computes an operator with uninitialized values.
 
-    These are SPACE_TO_BATCH_ND's padding value and the multipliers of int16 GREATER, so the results
-    vary.
+    These are SPACE_TO_BATCH_ND's padding value and int16 GREATER's multipliers; the results vary.
     """
     return code == "SPACE_TO_BATCH_ND" or (code, dtype) == ("GREATER", "int16")
 
@@ -70,7 +69,7 @@ def may_be_undefined(operator: Operator, tensors: Sequence[Tensor]) -> bool:
 
 
 def when_undefined(operator: Operator) -> str:
-    """Return when the result of an operator is undefined, for a sentence."""
+    """Return, for a sentence, when the result of an operator is undefined."""
     return (
         "before it has enough data"
         if operator.custom_code in _AWAITING

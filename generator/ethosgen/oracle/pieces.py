@@ -88,7 +88,7 @@ def _spread(
     reached: dict[int, Mask],
     lasting: dict[int, Mask],
 ) -> str:
-    """Add a sample's undefined elements to `reached`; return what causes them.
+    """Add a sample's undefined elements to `reached`; return their cause.
 
     An operator that reads one has an undefined result, and so have its variables. If it has state,
     they are undefined in later samples, too: `lasting`.
@@ -151,7 +151,7 @@ def _run_pieces(
         answer = ask_child(Path(__file__), "run_pieces", parts, samples, limit_s=within_s)
     except ChildError as error:
         why = f"'{network.name}' cannot be run piece by piece: {error}"
-        if error.how == "raised":  # what an interpreter raises is in the answer
+        if error.how == "raised":  # the answer has the interpreter's exception
             raise InternalError(why) from error
         raise UnsupportedError(why) from None
     values, oracles, lacking = answer
@@ -178,7 +178,7 @@ def run_pieces(
 ) -> tuple[list[dict[int, Array]], list[str], str]:
     """Return the value of every tensor for each sample, and which oracle ran each operator.
 
-    The last text says which operator no oracle runs; it is empty if each has one.
+    The last text names an operator that no oracle runs; it is empty if there is none.
     """
     values, oracles = [dict(sample) for sample in samples], []
     for code, files, read, declared in parts:
@@ -191,7 +191,7 @@ def run_pieces(
                 else:
                     outputs = litert.run_litert(data, inputs)
                 made_values = [_as_declared(declared, answer) for answer in outputs]
-            except Exception as error:  # whatever an interpreter raises means that it cannot
+            except Exception as error:  # any exception of an interpreter means that it cannot
                 why.append(f"{oracle}: {type(error).__name__}: {str(error)[:200]}")
                 continue
             for value, more in zip(values, made_values, strict=True):

@@ -1,4 +1,4 @@
-"""Calls TOSA's reference model; runs in its own environment and imports nothing of ethosgen."""
+"""Calls TOSA's reference model; runs in its own environment and imports nothing from ethosgen."""
 
 import contextlib
 import json
@@ -89,7 +89,7 @@ def find_version(request: Mapping[str, Any], _arrays: Mapping[str, Array], _fold
 
 @contextlib.contextmanager
 def _printing_to(prints: IO[bytes]) -> Iterator[None]:
-    """Redirect what the model's C++ prints, a page of warnings for each error."""
+    """Redirect the output of the model's C++, a page of warnings for each error."""
     kept = os.dup(1), os.dup(2)
     os.dup2(prints.fileno(), 1)
     os.dup2(prints.fileno(), 2)

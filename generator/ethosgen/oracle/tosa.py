@@ -1,8 +1,8 @@
 """TOSA's reference model, which decides about networks of TOSA's operators.
 
-It aborts on malformed graphs and contradicts ethosgen's packages, so it runs in an environment of
-its own. A sample for which TOSA leaves the result open, because a sum overflows or an index is out
-of range, is unpredictable: `unpredictable_outputs` names its outputs.
+It aborts on malformed graphs and conflicts with ethosgen's packages, so it runs in its own
+environment. A sample for which TOSA leaves the result open, because a sum overflows or an index is
+out of range, is unpredictable: `unpredictable_outputs` names its outputs.
 """
 
 from collections.abc import Mapping, Sequence

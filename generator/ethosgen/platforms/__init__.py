@@ -1,4 +1,4 @@
-"""Platforms of projects: their only registry. A comparison of a name outside it is a defect.
+"""Platforms of projects: their only registry. Comparing a name outside it is a defect.
 
 A platform has facts here, its files in `ethosgen.project`, and its build in `ethosgen.toolchain`.
 """
@@ -130,6 +130,6 @@ def first_platform(names: Iterable[str], is_meant: Callable[[Platform], bool]) -
 
 
 def usual_platform(names: Iterable[str]) -> str:
-    """Return the default platform of a board that has those platforms."""
+    """Return the default platform of a board with these platforms."""
     alone = first_platform(names, lambda platform: platform.is_alone)
     return alone.name if alone else DEFAULT_PLATFORM

@@ -1,4 +1,4 @@
-"""What a platform is: the facts about its projects that other rooms ask for."""
+"""A platform: the facts about its projects that other rooms need."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Platform:
-    """What firmware is built for: bare metal, an RTOS, an operating system, or another's build.
+    """The base of a firmware: bare metal, an RTOS, an operating system, or another's build.
 
-    Only these facts tell platforms apart; nothing else compares their names. `layout` names its
+    Only these facts distinguish platforms; no other code compares their names. `layout` names its
     files in `LAYOUTS` of `ethosgen.project`, `toolchain` its build in `TOOLCHAINS` of
-    `ethosgen.toolchain`, by default those of its own name.
+    `ethosgen.toolchain`, by default both under its own name.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What all plots share: Matplotlib's settings, and a figure as a value that a notebook shows."""
+"""The common part of all plots: Matplotlib's settings, and a figure that a notebook shows."""
 
 import io
 import warnings
@@ -14,7 +14,7 @@ KINDS = ("png", "svg", "pdf")
 
 _SETTINGS: dict[Any, Any] = {
     "svg.hashsalt": "ethosgen",  # the same figures give the same bytes
-    "svg.fonttype": "none",  # text stays text, for readers of screens
+    "svg.fonttype": "none",  # text stays text, for screen readers
     "font.size": 9,
 }
 _DATELESS: dict[str, dict[str, None]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
@@ -55,7 +55,7 @@ class Picture:
 
         file = io.BytesIO()
         with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
-            # the reader's fonts show the text of an SVG, not those that it is measured with
+            # an SVG's text is shown in the reader's fonts, not in those that measured it
             warnings.filterwarnings("ignore", r"Glyph \d+")
             self.figure.savefig(file, format=kind, dpi=110, metadata=_DATELESS.get(kind))
         return file.getvalue()

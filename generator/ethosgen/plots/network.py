@@ -1,4 +1,4 @@
-"""Draws what a report has: the timeline, the memory, and the graph of the operators."""
+"""Draws the parts of a report: the timeline, the memory, and the graph of the operators."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -120,7 +120,7 @@ PARTS: Mapping[str, Callable[[NetworkReport], Picture]] = {
 
 
 def _ranks(layers: Sequence[ReportLayer]) -> dict[int, int]:
-    """Return how many operators are before each on the longest way to it."""
+    """Return the number of operators before each on the longest path to it."""
     ranks: dict[int, int] = {}
     for layer in layers:  # in the order of execution: inputs are known
         ranks[layer.operator] = max((ranks[i] + 1 for i in layer.inputs if i in ranks), default=0)

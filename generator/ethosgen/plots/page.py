@@ -51,7 +51,7 @@ _NAMES_OF_LABELLED = 4
 def page(
     report: ComparisonReport, svg: str, command: str, accuracy: Sequence[LabelledResult] = ()
 ) -> str:
-    """Return the page; `svg` is the picture, `command` what made it."""
+    """Return the page; `svg` is the picture, `command` the command that made it."""
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
     parts = [
         command_line(command),
@@ -96,7 +96,7 @@ def _table(
 ) -> Iterator[str]:
     """Yield a table of the columns that have figures; the first `names` of `columns` are names.
 
-    A row that is refused has the reason in place of its figures.
+    A refused row has the reason in place of its figures.
     """
     left = [key for key, _ in columns[:names]]
     shown = [
@@ -123,7 +123,7 @@ def _kind(key: str, names: Sequence[str]) -> str:
 
 
 def _cell(value: object) -> str:
-    """Return a value as text, with four digits of a fraction; a dash for what is unknown."""
+    """Return a value as text, with four digits of a fraction; a dash if unknown."""
     if value is None:
         return "-"
     if isinstance(value, int) and not isinstance(value, bool):

@@ -194,7 +194,7 @@ def _describe_shortage(sizes: _Sizes, parts: Sequence[str], memory: str, have: i
 
 
 def part_capacities(board: Board, memory_mode: str) -> dict[str, tuple[str, int]]:
-    """Return the memory of each large part, and its size, in the way that has the least room."""
+    """Return the memory of each large part, and its size, in the way with the least room."""
     capacities: dict[str, tuple[str, int]] = {}
     for way in ways(board):
         chosen = placement(board, way, memory_mode)

@@ -79,7 +79,7 @@ def check_workflow(source: str | None = None) -> dict[str, bytes]:
 
 
 def _require_source(source: str | None) -> None:
-    """Raise InputError for what pip cannot install."""
+    """Raise InputError for a source that pip cannot install."""
     if source is not None and not _REQUIREMENT.fullmatch(source):
         raise InputError(
             f"pip cannot install --ci-ethosgen '{source}'; pass a wheel's path, or an "

@@ -1,6 +1,6 @@
 """`sbom.cdx.json`: a library's materials in CycloneDX 1.6, with its networks as models.
 
-Nothing in it comes from a clock or from chance: equal libraries have equal bills.
+It depends on no clock and no random number: equal libraries have equal bills.
 """
 
 import json

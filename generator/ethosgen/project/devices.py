@@ -38,7 +38,7 @@ def require_devices(platform: str, board: Board, devices: Sequence[Device]) -> N
 
 
 def device_files(platform: str, devices: Sequence[Device]) -> Mapping[str, str]:
-    """Return the library's files for them, as a layout maps files to templates."""
+    """Return the library's files for them, as a layout's map of files to templates."""
     if not devices:
         return {}
     own = find_platform(platform).templates
@@ -91,7 +91,7 @@ def _irq(device: Device, placed: int | None, spare: Iterator[int]) -> int | None
 
 
 def _irq_text(device: Device, irq: int | None) -> dict[str, Any]:
-    """Return the interrupt as C has it: a number, or a macro if nobody has stated it."""
+    """Return the interrupt for C: a number, or a macro if it is unknown."""
     if device.has_interrupt and irq is None:
         return {"irq_text": f"ETHOSGEN_{device.c_name.upper()}_IRQ", "is_irq_unknown": True}
     return {"irq_text": str(-1 if irq is None else irq), "is_irq_unknown": False}

@@ -20,8 +20,8 @@ def write(project: Project, directory: Path) -> frozenset[str]:
 
     Files for continuous integration are added to a project that has none. Everything is staged next
     to its place and moved there at the end. InputError, and no change, if the directory is not a
-    project, if it is one of other networks, another board, platform or I/O style, or if a file of
-    its library was edited.
+    project, if it is a project of other networks, board, platform or I/O style, or if a file of its
+    library was edited.
     """
     try:
         if _is_new(directory):

@@ -1,4 +1,4 @@
-"""What a rendered library says of itself: its terms, its digest, its bills of materials."""
+"""A rendered library's facts about itself: its terms, its digest, its bills of materials."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -44,7 +44,7 @@ def imprint(
 def _with_digest(
     library: Mapping[str, bytes], programs: Sequence[Program], digest: str
 ) -> dict[str, bytes]:
-    """Return the headers that name the library's digest, with it."""
+    """Return the headers that state the library's digest, with the digest."""
     headers = [f"{folder_of(program, programs)}{program.name}.h" for program in programs]
     zeros, own = (f'"{text}"\n'.encode() for text in (NO_DIGEST, digest))
     return {

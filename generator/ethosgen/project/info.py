@@ -18,7 +18,7 @@ from ethosgen.values.time import CpuTime
 
 @dataclass(frozen=True)
 class ApartInfo:
-    """A network's weights apart from the code: their file, and what they must fit.
+    """A network's weights apart from the code: their file, and its requirements.
 
     `code` is the digest of the network's code, `scratches` the bytes of the NPU's scratches by
     name; `alignment` is the file's, in bytes.
@@ -35,7 +35,7 @@ class NetworkInfo:
     """A network's facts; inputs and outputs are in the network's order.
 
     `parts` are the bytes that it puts into each memory, by the placement's names. `options` are
-    those that it was created with. `source` is the copy of the user's file in the project.
+    those of its creation. `source` is the copy of the user's file in the project.
     """
 
     name: str
@@ -60,7 +60,7 @@ class NetworkInfo:
 class ProjectInfo:
     """A project's facts.
 
-    `npu` is NO_NPU for networks that run wholly on the CPU. `files` maps each file of the library
+    `npu` is NO_NPU for networks that run entirely on the CPU. `files` maps each file of the library
     to the SHA-256 of its generated content.
     """
 

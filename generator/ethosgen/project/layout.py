@@ -46,7 +46,7 @@ class Layout:
 
     @property
     def is_built(self) -> bool:
-        """Whether the project is built as it is, in build/; a library is a part of another."""
+        """Whether the project itself is built, in build/; a library is part of another."""
         return self.way is not None or "CMakeLists.txt" in self.application
 
 

@@ -1,4 +1,4 @@
-"""The registry of platforms' files, and of what else their templates need."""
+"""The registry of platforms' files, and of other facts that their templates need."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,8 +30,8 @@ Facts = Callable[[Board, Mapping[str, Any], Sequence[ProjectFiles]], Mapping[str
 class PlatformFiles:
     """A platform's files on a board.
 
-    `facts` are values that only its templates have. `networks_board` is the board as networks see
-    it, without what the platform's own program keeps.
+    `facts` are values that only its templates have. `networks_board` is the board for networks,
+    without the memory that the platform's program keeps.
     """
 
     layout: Callable[[Board], Layout]

@@ -31,7 +31,7 @@ _HEAD_BYTES = 400
 
 @dataclass(frozen=True)
 class LicenceNote:
-    """The terms of files that do not say it themselves; `paths` are below the library."""
+    """The terms of files that do not state them; `paths` are below the library."""
 
     paths: tuple[str, ...]
     holder: str
@@ -54,7 +54,7 @@ def licence_notes(programs: Sequence[Program], copies: Iterable[str]) -> tuple[L
 
 
 def licence_of(path: str, data: bytes, notes: Sequence[LicenceNote]) -> str | None:
-    """Return the identifier of a file's licence, None if nothing says it.
+    """Return the identifier of a file's licence, None if nothing states it.
 
     `path` is below the library; what the file says comes before the notes.
     """
@@ -65,7 +65,7 @@ def licence_of(path: str, data: bytes, notes: Sequence[LicenceNote]) -> str | No
 
 
 def library_licences(facts: Mapping[str, Any], notes: Sequence[LicenceNote]) -> dict[str, bytes]:
-    """Return the files of a library that say under which terms it may be used."""
+    """Return the files of a library that state its terms of use."""
     environment = make_environment(("common",))
     texts = {
         "LICENSE": environment.get_template(f"{LIBRARY}/LICENSE").render(facts),
@@ -77,7 +77,7 @@ def library_licences(facts: Mapping[str, Any], notes: Sequence[LicenceNote]) -> 
 
 
 def application_licences() -> dict[str, bytes]:
-    """Return the same for the files outside the library, which are the user's from then on."""
+    """Return the same for the files outside the library, which then belong to the user."""
     notes = make_environment(("common",)).get_template("licences.toml").render()
     return {_NOTES: notes.encode(), **_texts()}
 

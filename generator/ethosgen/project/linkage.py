@@ -45,7 +45,7 @@ def npu_base_addr(board: Board, way: str) -> int | None:
 
 
 def placement(board: Board, way: str, memory_mode: str) -> FirmwarePlacement:
-    """Return the memory of each part; on QEMU, one memory holds all that the NPU accesses."""
+    """Return the memory of each part; on QEMU, one memory holds all parts for the NPU."""
     chosen = host_board(board, way).placement(memory_mode)
     if shared := _shared(board, way):
         return chosen.model_copy(
@@ -58,7 +58,7 @@ def placement(board: Board, way: str, memory_mode: str) -> FirmwarePlacement:
 
 
 def device_addrs(board: Board, way: str, devices: Sequence[Device]) -> list[int | None]:
-    """Return the address of each device's registers, None if nobody has said it."""
+    """Return the address of each device's registers, None if unknown."""
     if shared := _shared(board, way):
         return list(device_pages(shared.npu_base_addr, devices))
     board = host_board(board, way)

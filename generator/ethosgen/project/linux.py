@@ -1,4 +1,4 @@
-"""What else projects for Linux have: C++ and libraries of users' accelerators, and a clock."""
+"""Additional parts of projects for Linux: C++ and libraries of users' accelerators, and a clock."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
@@ -15,7 +15,7 @@ _SHARED = ".so"
 
 
 def check_wrapped(wrapped: Mapping[str, ProjectFiles], platform: str) -> None:
-    """Raise InputError for users' accelerators that a platform's build cannot take."""
+    """Raise InputError for users' accelerators that a platform's build does not support."""
     kind = find_platform(platform)
     for name, files in wrapped.items():
         if files.platforms and platform not in files.platforms:

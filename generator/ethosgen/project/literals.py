@@ -37,7 +37,7 @@ def array_text(dtype: str, data: bytes) -> dict[str, Any]:
         items = [f"{'true' if value else 'false'}," for value in values]
     else:
         # C has no negative literals, so the smallest int64 needs an expression. Rule 7.2 of MISRA C
-        # asks for the suffix of all unsigned constants.
+        # requires a suffix on all unsigned constants.
         suffix = "u" if dtype.startswith("uint") else ""
         items = [
             "(-9223372036854775807 - 1)," if v == _INT64_MIN else f"{v}{suffix}," for v in values

@@ -178,7 +178,7 @@ def _write_network(program: Program, board: Board, folder: str) -> dict[str, Any
 
 
 def _write_slices(program: Program, board: Board) -> dict[str, Any]:
-    """Return the slices of an inference, and the time of the longest by stored costs."""
+    """Return the slices of an inference, and the longest one's time by stored costs."""
     if not program.slices:
         return {}
     longest = slice_time(program, board.cpu.core, board.cpu.clock_hz)
@@ -308,7 +308,7 @@ def _read_network(directory: Path, network: Mapping[str, Any]) -> NetworkInfo:
             optimize=bool(network["optimize"]),
             oracle=network["oracle"],
             steps=float(network["steps"]),
-            allow_fallback=True,  # a project was written, so it was allowed, or not needed
+            allow_fallback=True,  # the project was written, so this was allowed, or not needed
             schedule=_read_schedule(network["schedule"]),
         ),
     )

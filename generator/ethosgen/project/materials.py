@@ -1,4 +1,4 @@
-"""What a library consists of and what made it, for its two SBOMs."""
+"""A library's contents and the tools that made it, for its two SBOMs."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _LONGEST_NOTE = 80
 
 @dataclass(frozen=True)
 class LibraryFile:
-    """A file of the library, by its path there; `licence` is None if nothing says it."""
+    """A file of the library, by its path there; `licence` is None if nothing states it."""
 
     path: str
     sha1: str
@@ -48,7 +48,7 @@ class NetworkMaterial:
 
 @dataclass(frozen=True)
 class Materials:
-    """The content of a bill. `build` is the library's digest, `tools` are with their versions."""
+    """The content of a bill. `build` is the library's digest; `tools` include their versions."""
 
     name: str
     build: str
@@ -72,7 +72,7 @@ def collect(
     compilers: Sequence[OutsideCode] = (),
     task: str | None = None,
 ) -> Materials:
-    """Return what a library consists of; `compilers` are the tools besides TVM."""
+    """Return a library's materials; `compilers` are the tools besides TVM."""
     files = [_library_file(path, data, notes) for path, data in sorted(library.items())]
     return Materials(
         joined_name([program.name for program in programs]),
@@ -112,7 +112,7 @@ def _port(tensor: Tensor) -> str:
 
 
 def _facts(network: Network, origin: Mapping[str, str]) -> dict[str, str]:
-    """Return what is known of a network: its types, its quantization, and what its file says."""
+    """Return the known facts of a network: its types, its quantization, and its file's metadata."""
     tensors = [tensor for graph in network.graphs for tensor in graph.tensors]
     scales = [tensor.quantization for tensor in tensors if tensor.quantization]
     used = [quantization for quantization in scales if quantization.scale]

@@ -1,4 +1,4 @@
-"""What a manifest states for the check of a firmware's memory."""
+"""The manifest's facts for the check of a firmware's memory."""
 
 import dataclasses
 from typing import Any

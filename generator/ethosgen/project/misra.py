@@ -1,8 +1,8 @@
 """`misra_deviations.txt`: the rules of MISRA C:2012 that a library's files break, and why.
 
-cppcheck reads the file as its list of suppressions. A rule and a file that are not in it have no
-finding of a required or mandatory rule; tests/project/test_misra.py runs cppcheck on each kind of
-library. Advisory rules need no deviation, so the record has none.
+cppcheck reads the file as its list of suppressions. There are no findings of required or mandatory
+rules besides those in it; tests/project/test_misra.py runs cppcheck on each kind of library.
+Advisory rules need no deviation, so the record has none.
 """
 
 import re
@@ -39,9 +39,9 @@ _UNTAGGED = "enum {"
 class Deviation:
     """Files that break a rule, by their names, and the reason.
 
-    The names of files have no ethosgen_ before them, and own in place of their network's name. An
-    asterisk stands for each file that contains the text behind it. A test finds places without a
-    finding, as it finds findings without a place.
+    File names omit the prefix ethosgen_, and have own in place of the network's name. An asterisk
+    stands for each file that contains the text after it. A test detects places without a finding,
+    and findings without a place.
     """
 
     rule: str
@@ -212,7 +212,7 @@ def deviations(files: Mapping[str, bytes], networks: Collection[str]) -> bytes:
 def _places(
     deviation: Deviation, sources: Mapping[str, str], networks: Collection[str]
 ) -> Iterator[str]:
-    """Yield the files of a library that a deviation is about."""
+    """Yield the files of a library that a deviation concerns."""
     for source, text in sources.items():
         if deviation.places.startswith("*"):
             is_place = deviation.places[1:] in text

@@ -46,7 +46,7 @@ def network_facts(
 ) -> dict[str, Any]:
     """Return the templates' values for a network.
 
-    `is_shared` means that other networks use its arena too: data that must persist between runs
+    `is_shared` means that other networks use its arena, too: data that must persist between runs
     gets its own copy.
     """
     plan = program.plan

@@ -39,7 +39,7 @@ SPDX-License-Identifier: {OURS} AND {NO_CLAIM}
 
 @dataclass(frozen=True)
 class CmsisPack:
-    """How a pack is called."""
+    """The name of a pack."""
 
     vendor: str
     name: str
@@ -87,7 +87,7 @@ def pack_files(
 ) -> dict[str, bytes]:
     """Return the description and the archive of a library, by their paths in the project.
 
-    `library` has no manifest yet: a manifest has the sum of the archive.
+    `library` has no manifest yet: the manifest contains the archive's digest.
     """
     inside = {path.removeprefix(f"{LIBRARY}/"): data for path, data in library.items()}
     values = {
@@ -118,7 +118,7 @@ def _sources(paths: Sequence[str]) -> list[str]:
 
 
 def _drivers(paths: Iterable[str]) -> list[str]:
-    """Return the drivers of the NPU that the project's user chooses from; none without an NPU."""
+    """Return the NPU's drivers that the project's user can choose; none without an NPU."""
     known = ("ethosgen_npu_direct.c", "ethosgen_npu_core.c")
     return [driver for driver in known if driver in paths]
 

@@ -72,9 +72,10 @@ def render(
 ) -> Project:
     """Render a project of one network or several, which then share one arena.
 
-    `ci_ethosgen` is what the workflow of `with_ci` installs, by default a wheel of this ethosgen.
-    `handover` makes an element of a pipeline, `labels` are classes of the application `app`, `pack`
-    is VENDOR::NAME@VERSION. CapacityError if they do not fit, InputError if their names clash.
+    `ci_ethosgen` is the package that the workflow of `with_ci` installs, by default a wheel of this
+    ethosgen. With `handover` the project is an element of a pipeline; `labels` are classes of the
+    application `app`, `pack` is VENDOR::NAME@VERSION. CapacityError if they do not fit, InputError
+    if their names clash.
     """
     programs = (networks,) if isinstance(networks, Program) else tuple(networks)
     board = board.for_platform(platform, handover is not None)
@@ -131,7 +132,7 @@ def _devices(programs: Sequence[Program], platform: str, board: Board) -> Sequen
 
 
 def _driver_files(programs: Sequence[Program]) -> ProjectFiles:
-    """Return the files of the driver of the NPU that all programs have, if any."""
+    """Return the files of the driver for the programs' common NPU, if any."""
     npu = programs[0].plan.accelerator
     return compiler_of(npu).files([p.plan for p in programs]) if npu else ProjectFiles()
 
@@ -300,7 +301,7 @@ def _board_facts(
     handover: Handover | None,
     platform: str,
 ) -> dict[str, Any]:
-    """Return the values for a board's own code, in those of the chosen ways that it runs itself."""
+    """Return the values for a board's own code, in the chosen ways that it runs itself."""
     bell = board.run.qemu.bell if board.run.qemu and (has_npu or devices) else None
     irqs = _irqs(board, has_npu, bell, handover is not None)
     known_devices = device_facts(board, devices, irqs, platform)

@@ -1,4 +1,4 @@
-"""The facts of a library's page for reviewers: its files, what was checked, and known anomalies."""
+"""The facts of a library's page for reviewers: its files, the checks, and known anomalies."""
 
 import hashlib
 import operator
@@ -69,7 +69,7 @@ def review_facts(
 ) -> dict[str, Any]:
     """Return the values of the page's template; `library` are all other files, by their paths.
 
-    `later` are files that are made of these and of the page.
+    `later` are files derived from these and the page.
     """
     sources = {source_of(program.plan.network).data for program in programs}
     paths = sorted({*library, *later, REVIEW, f"{LIBRARY}/ethosgen.json"})
@@ -125,7 +125,7 @@ def _anomalies(operators: Sequence[CpuOperator]) -> list[dict[str, str]]:
 
 
 def _purpose(path: str, data: bytes, sources: set[bytes]) -> str:
-    """Say what a file is: by its own first sentence if it is C, else by its name."""
+    """Describe a file: by its own first sentence if it is C, else by its name."""
     name = PurePosixPath(path)
     if name.name in _KINDS:
         return _KINDS[name.name]
@@ -140,7 +140,7 @@ def _purpose(path: str, data: bytes, sources: set[bytes]) -> str:
 
 
 def _first_sentence(text: str) -> str:
-    """Return the first sentence of the first comment that says more than a licence."""
+    """Return the first sentence of the first comment that is not a licence."""
     for comment in _COMMENT.finditer(text):
         lines = [line.strip(" *\t") for line in comment[1].strip(" *\t\n").splitlines()]
         words = [line for line in lines if not _LICENCE.match(line)]

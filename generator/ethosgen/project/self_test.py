@@ -1,4 +1,4 @@
-"""The templates' values for a network's self-test: what it reads, and the inference it runs."""
+"""The templates' values for a network's self-test: its data, and its inference."""
 
 import struct
 import zlib
@@ -62,7 +62,7 @@ def self_test_facts(
 
 
 def _parts(program: Program) -> list[dict[str, Any]]:
-    """Return the arrays of commands and constants, with the CRC-32 of what was written to them."""
+    """Return the arrays of commands and constants, with the CRC-32 of their contents."""
     blobs = [
         (blob_symbol(program, blob), blob.dtype, _words(blob.dtype, blob.data), _FAILURES[part])
         for part in _FAILURES
@@ -116,12 +116,12 @@ def _headers(program: Program) -> list[str]:
 
 
 def _words(dtype: str, data: bytes) -> bytes:
-    """Return data as the array in C has them: words are padded."""
+    """Return data in the form of the C array: words are padded."""
     return data + bytes(-len(data) % 4) if dtype == "uint32" else data
 
 
 def _input(program: Program, number: int, facts: Mapping[str, Any], runs: int) -> dict[str, Any]:
-    """Return an input's values: how it is generated, or what is stored for all runs."""
+    """Return an input's values: the generator's parameters, or the stored values for all runs."""
     network = program.plan.original
     tensor = network.inputs[number]
     if are_generated(network)[number]:

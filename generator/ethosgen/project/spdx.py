@@ -151,5 +151,5 @@ def _tool_id(tool: OutsideCode) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text with no other characters than an identifier may have, still unique."""
+    """Return a text with only the characters of identifiers, still unique."""
     return re.sub(r"[^A-Za-z0-9.]", lambda found: f"-{ord(found[0]):x}-", text)

@@ -31,7 +31,7 @@ def make_environment(folders: tuple[str, ...]) -> jinja2.Environment:
 def _bytecode_cache() -> jinja2.BytecodeCache | None:
     """Return the user's cache of compiled templates, None if it cannot be written.
 
-    To compile the fifty templates of a project takes a tenth of its time. Jinja identifies a
+    Compiling the fifty templates of a project takes a tenth of its time. Jinja identifies a
     template by its path and the digest of its source.
     """
     folder = cache_folder() / "templates"

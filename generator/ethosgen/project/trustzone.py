@@ -14,7 +14,7 @@ PERIPHERALS = "PERIPHERALS"
 
 
 def check_platform(board: Board, platform: str) -> None:
-    """Raise InputError for non-secure firmware of a platform whose secure side we do not make."""
+    """Raise InputError for non-secure firmware on a platform without a generated secure side."""
     how = find_platform(platform).secure_remedy
     if board.is_non_secure and how:
         raise InputError(f"--security non-secure does not work with --platform {platform}: {how}")
@@ -44,7 +44,7 @@ def _secure(trustzone: Trustzone, addr: int) -> int:
 
 
 def _reserved_bytes(trustzone: Trustzone, memory: str) -> int:
-    """Return the size of what the secure image keeps of a memory, at its start."""
+    """Return the size of a memory's first part, which the secure image keeps."""
     parts = (trustzone.code, trustzone.data)
     return sum(part.size_bytes for part in parts if part.memory == memory)
 
@@ -70,7 +70,7 @@ def _regions(board: Board, trustzone: Trustzone) -> list[dict[str, Any]]:
 
 
 def _guard(board: Board, trustzone: Trustzone, guard: Guard) -> dict[str, Any]:
-    """Return a guard's values; what the secure image keeps of the memory comes first."""
+    """Return a guard's values; the secure image's part of the memory comes first."""
     memory, first = board.memories[guard.memory], guard.start_addr
     if first is None:
         first = memory.start_addr - _reserved_bytes(trustzone, guard.memory)
@@ -86,7 +86,7 @@ def _guard(board: Board, trustzone: Trustzone, guard: Guard) -> dict[str, Any]:
 
 
 def _npu(board: Board, trustzone: Trustzone, way: str) -> dict[str, Any]:
-    """Return the NPU's registers as the secure side reaches them: QEMU's have one address."""
+    """Return the NPU's registers at their secure addresses: QEMU's have one address."""
     addr = npu_base_addr(board, way) or 0
     is_model = way == "qemu"
     return {"id": way, "is_model": is_model, "addr": addr if is_model else _secure(trustzone, addr)}

@@ -35,7 +35,7 @@ _LIBRARY_FILES = ("ethosgen_weights.h", "ethosgen_weights.c")
 
 @dataclass(frozen=True)
 class WeightsRegion:
-    """A region of a file: an array that the C would else define.
+    """A region of a file: an array that the C would otherwise define.
 
     `is_fixed` is whether the code knows its length: the NPU's data may have any.
     """
@@ -121,7 +121,7 @@ def code_digest(program: Program, files: Mapping[str, bytes]) -> str:
 def code_text(content: bytes) -> str:
     """Return C without comments, on one line for each of its lines that is not empty.
 
-    Text that only says which ethosgen generated it, and from what, is not code.
+    Text that only names ethosgen's version and the source is not code.
     """
     text = _IDENTITY.sub("", _COMMENT.sub(" ", content.decode()))
     return "\n".join(" ".join(line.split()) for line in text.splitlines() if line.split())
@@ -132,7 +132,7 @@ def weights_files(
 ) -> dict[str, bytes]:
     """Return a network's file of weights, and its C with the digest of the code.
 
-    `files` are the network's other files, `source` makes the C with a digest's rows.
+    `files` are the network's other files, `source` builds the C with a digest's rows.
     """
     name, regions = program.name, regions_of(program)
     kernels = {path: text.encode() for path, text in program.sources.items()}

@@ -1,4 +1,4 @@
-"""Files of weights apart from the code: their format, which ethosgen_weights.h has in C.
+"""Files of weights apart from the code: their format, which ethosgen_weights.h defines in C.
 
 A header, a table of regions, the regions. All numbers are 32-bit words, little endian.
 
@@ -51,7 +51,7 @@ _NAME_END = "~%08x"
 
 
 class WeightsError(InputError):
-    """A file of weights that code refuses: with which status, and for which field of its header."""
+    """A file of weights that code refuses: the status, and the field of the header."""
 
     def __init__(self, message: str, status: Status, field: str) -> None:
         super().__init__(message)
@@ -61,9 +61,9 @@ class WeightsError(InputError):
 
 @dataclass(frozen=True)
 class WeightsCode:
-    """What a network's code expects of a file: struct ethosgen_weights_code of the C.
+    """A network's requirements for a file: struct ethosgen_weights_code of the C.
 
-    `regions` is None if it is unknown; the digest covers their number too.
+    `regions` is None if unknown; the digest covers their number, too.
     """
 
     network: str
@@ -76,7 +76,7 @@ class WeightsCode:
 class Weights:
     """The content of a file: the digest in hexadecimal, and the regions in order.
 
-    `network` is the name as the header has it, see `stored_name`.
+    `network` is the name in the header, see `stored_name`.
     """
 
     network: str
@@ -88,7 +88,7 @@ class Weights:
 
 
 def stored_name(network: str) -> str:
-    """Return a network's name as a header has it: a long one is cut, with a CRC of the whole."""
+    """Return a network's name in a header: a long one is cut, with a CRC of the whole."""
     if len(network) <= NAME_BYTES:
         return network
     end = _NAME_END % zlib.crc32(network.encode())
@@ -131,10 +131,10 @@ def write_weights(weights: Weights, alignment: int) -> bytes:
 
 
 def read_weights(data: bytes, what: str, codes: Sequence[WeightsCode] = ()) -> Weights:
-    """Return the content of a file; WeightsError says what is wrong with `what`.
+    """Return the content of a file; WeightsError describes the error in `what`.
 
     With `codes`, one of them must accept it. The checks are those of ethosgen_weights_check() of
-    the C, in its order. Bytes behind the file's own length are ignored, as in a slot of flash.
+    the C, in its order. Bytes after the file's own length are ignored, as in a slot of flash.
     """
     if len(data) < 2 * len(MAGIC):
         said = f"{what} has only {counted(len(data), 'byte')}: it is truncated"
@@ -184,7 +184,7 @@ def read_weights(data: bytes, what: str, codes: Sequence[WeightsCode] = ()) -> W
 def _fitting(
     weights: Weights, regions: int, codes: Sequence[WeightsCode], what: str
 ) -> Sequence[WeightsCode]:
-    """Return the codes that a file is for; WeightsError says why there is none."""
+    """Return the codes that a file is for; WeightsError tells why there are none."""
     named = [code for code in codes if code.network == weights.network]
     if not named:
         raise WeightsError(

@@ -48,7 +48,7 @@ def _pyocd_target(board: Board) -> str | None:
 
 
 def _program(board: Board) -> dict[str, Any]:
-    """Return the memory that Zephyr's program shares with networks, and its part; None if none."""
+    """Return the memory that Zephyr's program shares with networks, and its part, or None."""
     known = board.run.zephyr[0]
     if known.program is None or known.program_bytes is None:
         return {"program": None}
@@ -61,7 +61,7 @@ def _program(board: Board) -> dict[str, Any]:
 
 
 def shared_board(board: Board) -> Board:
-    """Return the board as networks see it: without the memory of Zephyr's program."""
+    """Return the board for networks: without the memory of Zephyr's program."""
     for known in board.run.zephyr:
         if known.program is not None and known.program_bytes is not None:
             whole = board.memories[known.program]

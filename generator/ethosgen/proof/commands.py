@@ -1,4 +1,4 @@
-"""Where the operations of a stream read and write, from its words alone."""
+"""The addresses that a stream's operations read and write, from its words alone."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -48,7 +48,7 @@ class RegionAccess(NamedTuple):
 
 
 def accesses(stream: bytes) -> Iterator[RegionAccess]:
-    """Yield what each operation reads, then what it writes; ValueError for a damaged stream."""
+    """Yield each operation's reads, then its writes; ValueError for a damaged stream."""
     for operation in operations(stream):
         parts = _copy(operation) if operation.name == "DMA" else _computation(operation)
         for what, region, writes, lattices in parts:

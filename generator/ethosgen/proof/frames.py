@@ -1,9 +1,8 @@
-"""How deep a function's own frame is at each of its calls, from its instructions.
+"""The depth of a function's own frame at each of its calls, from its instructions.
 
 The depth of the stack pointer and known values of registers follow each path through the function,
-until nothing changes any more. A function that changes its stack pointer by a number that is not
-known in advance (an array of variable length, alloca) has no depth, and neither has one that grows
-its stack in a loop.
+until nothing changes any more. A function that changes its stack pointer by an unknown number (an
+array of variable length, alloca), or that grows its stack in a loop, has no depth.
 """
 
 from dataclasses import dataclass, field, replace
@@ -31,7 +30,7 @@ _FILLERS = (0x0000, 0xBF00, 0x46C0)
 
 
 class Relative(NamedTuple):
-    """A value that is so many bytes above the stack pointer at the function's start."""
+    """A value that is this many bytes above the stack pointer at the function's start."""
 
     distance: int
 
@@ -49,9 +48,9 @@ class CallSite(NamedTuple):
 
 @dataclass
 class CallFrame:
-    """What a function's instructions show: its deepest own stack, its calls, and its end.
+    """The facts from a function's instructions: its deepest own stack, its calls, and its end.
 
-    `ends` are the depths at its returns: 0, but for parts that a compiler put aside. `taken` are
+    `ends` are the depths at its returns: 0, except for parts that a compiler split off. `taken` are
     the functions whose address it loads, or that are in a table whose address it loads.
     """
 
@@ -108,12 +107,12 @@ class FrameWalk:
             at += 4 if is_wide(first) and self._image.is_code(at) else 2
 
     def _reach(self, addr: int, state: _StackState) -> None:
-        """Go on at an address, unless it was reached in the same state."""
+        """Continue at an address, unless it was reached in the same state."""
         if addr != self._start and self._image.is_function(addr):
             self.frame.calls.add(CallSite(state.depth, addr, addr))  # a tail call
             return
         if not self._image.is_code(addr):
-            return  # behind the call of a function that does not return
+            return  # after the call of a function that does not return
         before = self._states.get(addr)
         now = state if before is None else state.merged(before)
         if now == before:
@@ -150,7 +149,7 @@ class FrameWalk:
             self._reach(addr + instruction.size, state)
 
     def _note_conditional(self, addr: int, mask: int) -> None:
-        """Note the instructions of an IT block: they may do nothing."""
+        """Record the instructions of an IT block: they may do nothing."""
         for _ in range(4 - (mask & -mask).bit_length() + 1):
             self._conditional.add(addr)
             addr += 4 if is_wide(self._image.read(addr, 2) or 0) else 2
@@ -191,13 +190,13 @@ class FrameWalk:
             self._table(onward, after, size, is_signed)
             return
         if target != self._start and self._image.owner(target) == self._image.owner(self._start):
-            self._reach(target, after)  # an Armv6-M jumps so to distant places
+            self._reach(target, after)  # an Armv6-M reaches distant places this way
             return
         self.frame.calls.add(CallSite(state.depth, target, onward - 4))
         self._reach(onward, after)
 
     def _table(self, place: int, after: _StackState, size: int, is_signed: bool) -> None:
-        """Go on at each entry of a table: a distance from it in halfwords, or bytes for words."""
+        """Continue at each entry of a table: a distance in halfwords, or in bytes for words."""
         end = self._image.end_of_constants(place)
         for at in range(place + 3 & ~3 if size == 4 else place, end - size + 1, size):
             raw = self._image.read(at, size) or 0
@@ -208,10 +207,10 @@ class FrameWalk:
                 self._reach(target, after)
 
     def _jump(self, addr: int, onward: int, target: Value | None, after: _StackState) -> None:
-        """Go on where a register points to: a function, or a place of this one.
+        """Continue where a register points: a function, or a place in this one.
 
-        A jump to an address that was computed stays in the function if its frame is still there:
-        assembly enters an unrolled loop so.
+        A jump to a computed address stays in the function if its frame still exists: assembly
+        enters an unrolled loop this way.
         """
         if isinstance(target, int):
             self._reach(target & ~1, after)
@@ -239,7 +238,7 @@ class FrameWalk:
         return places
 
     def _after(self, instruction: ThumbInstruction, state: _StackState, addr: int) -> _StackState:
-        """Return the state behind an instruction."""
+        """Return the state after an instruction."""
         changes, effect = instruction.changes, instruction.effect
         known = {r: v for r, v in state.known.items() if r not in changes}
         after = _StackState(state.depth - instruction.shift, known)

@@ -29,7 +29,7 @@ class LoadedSection:
 
     @property
     def end(self) -> int:
-        """The address behind it."""
+        """The address after it."""
         return self.start + self.size
 
 
@@ -90,7 +90,7 @@ class FirmwareImage:
                 yield addr
 
     def end_of_constants(self, addr: int) -> int:
-        """Return where the code after the constants at an address begins."""
+        """Return the start of the code after the constants at an address."""
         index = bisect_right(self._mark_addrs, addr)
         return next((a for a, kind in self.marks[index:] if kind == "$t"), addr)
 
@@ -115,14 +115,14 @@ class FirmwareImage:
         return False
 
     def read(self, addr: int, size: int) -> int | None:
-        """Return an integer at an address; None where nothing is."""
+        """Return an integer at an address; None if nothing is there."""
         part = self._part(addr)
         if part is None or addr + size > part.start + len(part.data):
             return None
         return int.from_bytes(part.data[addr - part.start :][:size], "little")
 
     def bytes_at(self, addr: int, size: int) -> bytes:
-        """Return bytes at an address; fewer where the section ends."""
+        """Return bytes at an address; fewer at the section's end."""
         part = self._part(addr)
         return b"" if part is None else part.data[addr - part.start :][:size]
 

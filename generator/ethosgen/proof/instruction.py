@@ -1,8 +1,8 @@
-"""What an instruction of Thumb does to the stack pointer, to registers, and to the flow.
+"""The effect of a Thumb instruction on the stack pointer, on registers, and on the flow.
 
-Only this matters here, so the rest of the instruction set is not decoded: its length follows from
-the first halfword, and every register that its encoding could name as a result loses its value.
-Numbers of encodings are those of the Armv8-M Architecture Reference Manual (DDI 0553).
+Nothing else matters here, so the rest of the instruction set is not decoded: its length follows
+from the first halfword, and every register that its encoding could name as a result loses its
+value. Numbers of encodings are those of the Armv8-M Architecture Reference Manual (DDI 0553).
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _CALL_CHANGES = (0, 1, 2, 3, 12, LR)
 
 
 class Flow(Enum):
-    """Where the flow goes after an instruction."""
+    """The flow after an instruction."""
 
     ON = "on"
     BRANCH = "branch"
@@ -31,7 +31,7 @@ class Flow(Enum):
 
 
 class Move(Enum):
-    """What a register gets."""
+    """A register's new value."""
 
     SUM = "sum"
     """A register's value, and an integer."""
@@ -60,7 +60,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class ThumbInstruction:
-    """`shift` is what it adds to SP; the values of registers in `changes` are unknown after it."""
+    """`shift` is its addend to SP; the registers in `changes` are unknown after it."""
 
     size: int
     flow: Flow = Flow.ON
@@ -119,7 +119,7 @@ def _narrow_branch(addr: int, word: int) -> ThumbInstruction:
 
 
 def _narrow_effect(addr: int, word: int) -> Effect | None:
-    """Return the register that a simple instruction sets, and to what."""
+    """Return the register that a simple instruction sets, and its value."""
     to, number, behind = word >> 8 & 7, word & 0xFF, (addr & ~3) + 4
     small = word >> 6 & 7
     effect: Effect | None = None
@@ -128,7 +128,7 @@ def _narrow_effect(addr: int, word: int) -> Effect | None:
             effect = Effect(to, Move.SUM, number * 4, SP)
         case 0b10100:  # ADR
             effect = Effect(to, Move.NUMBER, behind + number * 4)
-        case 0b01001:  # LDR from the constants behind
+        case 0b01001:  # LDR from the constants after the code
             effect = Effect(to, Move.WORD, behind + number * 4)
         case 0b00100:  # MOV
             effect = Effect(to, Move.NUMBER, number)
@@ -238,7 +238,7 @@ def _coprocessor(first: int, second: int) -> ThumbInstruction:
 def _widens(second: int) -> bool:
     """Return whether a transfer is VLDRB, VLDRH, VSTRB or VSTRH of wider lanes (T1 and T2).
 
-    Their base is R0 to R7; the bit above it tells bytes from halfwords.
+    Their base is R0 to R7; the bit above it distinguishes bytes from halfwords.
     """
     return second >> 9 & 15 == 0b0111 and second >> 7 & 3 != 3
 
@@ -308,7 +308,7 @@ def _low12(first: int, second: int) -> int:
 
 
 def _sum_effect(first: int, second: int) -> Effect | None:
-    """Decode ADD and SUB of a number; PC as their result stands for a comparison."""
+    """Decode ADD and SUB of a number; PC as their result means a comparison."""
     source, to, number = first & 15, second >> 8 & 15, _low12(first, second)
     operation = first & 0xFBE0
     if operation in (0xF100, 0xF1A0) and to != PC:

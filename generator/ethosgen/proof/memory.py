@@ -30,7 +30,7 @@ _DRIVER_MAGIC = b"COP1"
 def memory_fault(elf: Path, manifest: Path, *, has_board_memories: bool) -> str:
     """Return the first fault of a firmware's memory, "" if there is none.
 
-    Without `has_board_memories` the firmware is linked for the memories of another board.
+    Without `has_board_memories` the firmware is linked for another board's memories.
     """
     image, content = read_image(elf), json.loads(manifest.read_bytes())
     faults = [_networks(image, content, manifest.parent)]
@@ -40,7 +40,7 @@ def memory_fault(elf: Path, manifest: Path, *, has_board_memories: bool) -> str:
 
 
 def _places(image: FirmwareImage, content: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the sections that are in no memory of the board, or where the NPU does not reach."""
+    """Yield the sections that are in no memory of the board, or that the NPU does not reach."""
     memories = content["board"]["memories"]
     for part in _PARTS:
         section = image.part(f".ethosgen_{part}")
@@ -70,7 +70,7 @@ def _networks(image: FirmwareImage, content: Mapping[str, Any], library: Path) -
         try:
             streams = _Streams(image, network["name"], apart)
             yield from streams.faults()
-            if not network["trust_compiler"]:  # else the user accepts what Vela leaves unwritten
+            if not network["trust_compiler"]:  # else unwritten bytes are accepted
                 Ownership(facts, streams.accesses).walk()
         except ValueError as error:
             yield str(error)
@@ -79,7 +79,7 @@ def _networks(image: FirmwareImage, content: Mapping[str, Any], library: Path) -
 
 
 def _arena(image: FirmwareImage, network: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is outside of the arena, which is the network's own or a shared one."""
+    """Yield the blocks outside the arena, the network's own or a shared one."""
     names = (f"{network['name']}_arena", "ethosgen_arena")
     found = [image.objects[name] for name in names if name in image.objects]
     facts = network["memory"]
@@ -97,7 +97,7 @@ def _arena(image: FirmwareImage, network: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _state(image: FirmwareImage, network: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the variables that share bytes, or are outside of the memory for them."""
+    """Yield the variables that share bytes, or are outside their memory."""
     facts = network["memory"]
     _, size = image.objects.get(f"{network['name']}_state", (0, facts["state"]))
     held = [v for v in facts["variables"] if v["memory"] == "state"]
@@ -151,14 +151,14 @@ class _Streams:
         self._symbol = symbol
 
     def accesses(self, number: int) -> list[RegionAccess]:
-        """Return the accesses of a stream by its number; ValueError if it is not there."""
+        """Return the accesses of a stream by its number; ValueError if it is missing."""
         name = f"{self._symbol}{number}"
         if name not in self._accesses:
             raise ValueError(f"the firmware has no stream {name}")
         return self._accesses[name]
 
     def faults(self) -> Iterator[str]:
-        """Yield the accesses of the NPU outside of the memory behind its base pointers."""
+        """Yield the NPU's accesses outside the memory of its base pointers."""
         for name, (addr, size) in self._places.items():
             regions = _regions(self._image, addr, size)
             if regions is None:

@@ -1,7 +1,7 @@
 """Follows an inference through the arena: each byte that is read must be the reader's.
 
-Every byte has an owner: the tensor, workspace or stream that wrote it last. Nothing here asks how
-long the planner takes a tensor to live, or which tensors it put on each other.
+Every byte has an owner: the tensor, workspace or stream that wrote it last. Nothing here depends on
+the planner's lifetimes, or on the tensors that it placed on each other.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,7 +29,7 @@ Streams = Callable[[int], Iterable[RegionAccess]]
 
 
 class WrongAccessError(Exception):
-    """An access of bytes that are not the reader's, with the sentence that says so."""
+    """An access to bytes that are not the reader's, with a sentence about it."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class Ownership:
         part: ByteLattice,
         allowed: list[int],
     ) -> None:
-        """Check one access of a stream: what it reads is there, and what it writes is free."""
+        """Check one access of a stream: its reads are present, and its writes are free."""
         place = f"{access.what} at byte {access.at} of {step['name']}'s stream"
         is_constant = isinstance(base, str) and base not in _NPU_SCRATCHES
         if base is None or (access.writes and is_constant):
@@ -227,7 +227,7 @@ class Ownership:
 
 
 def _may_lie_over(step: Mapping[str, Any], read: int, source: HeldBytes, target: HeldBytes) -> bool:
-    """Return whether a kernel may write an output over an input, by what it declares."""
+    """Return whether a kernel declares that it may write an output over an input."""
     if read in step["over"] and (source.offset, source.bytes) == (target.offset, target.bytes):
         return True
     is_only = len(step["reads"]) == 1 and step["distance"] is not None

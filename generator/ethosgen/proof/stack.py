@@ -1,7 +1,7 @@
 """The most stack that a firmware's functions can need, from the whole graph of their calls.
 
-What the compiler decided is in the ELF: frames, inlined functions, calls that became jumps, and the
-functions of its own library. So the bound holds for any compiler and any of its flags.
+The ELF has the compiler's decisions: frames, inlined functions, calls that became jumps, and the
+functions of its own library. So the bound holds for any compiler and any flags.
 """
 
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ _FIRST_IRQ = 15
 
 
 class FloatFrames(Enum):
-    """When an exception pushes the registers of floating point and MVE, too."""
+    """The cases in which an exception also pushes the registers of floating point and MVE."""
 
     NEVER = "never"
     """The processor has none."""
@@ -48,10 +48,10 @@ class FloatFrames(Enum):
 class Need:
     """The most stack of a network's functions, in bytes, and the calls that need it.
 
-    `interrupt` is the part of the NPU's interrupt, which may come at any of them: that of an
-    abandoned run too. `run` is the most of an inference alone, without the interrupt. `measured`
-    also has what a run of our application may count: functions of its table of networks around
-    these, and its other interrupts, which have one priority.
+    `interrupt` is the part of the NPU's interrupt, which may come at any of them, even from an
+    abandoned run. `run` is the most of an inference alone, without the interrupt. `measured` also
+    includes everything that a run of our application may count: functions of its table of networks
+    around these, and its other interrupts, which have one priority.
     """
 
     bytes: int
@@ -68,7 +68,7 @@ class Need:
 
 @dataclass(frozen=True)
 class StackBound:
-    """A network's need in a firmware, or why it is unknown; `is_fault` if no code should be so."""
+    """A network's need in a firmware, or why it is unknown; `is_fault` if the code is wrong."""
 
     network: str
     need: Need | None = None
@@ -104,7 +104,7 @@ class _Graph:
                             waiting.append(target)
 
     def frame(self, start: int) -> CallFrame:
-        """Return what a function's instructions show."""
+        """Return the facts from a function's instructions."""
         if start not in self.frames:
             self.frames[start] = FrameWalk(self.image, start).run()
         return self.frames[start]
@@ -134,11 +134,11 @@ class _Graph:
         return self.needs[start]
 
     def name(self, addr: int) -> str:
-        """Return a function as messages call it."""
+        """Return a function's name in messages."""
         return f"{self.image.names.get(addr, f'0x{addr:08x}')}()"
 
     def targets(self, start: int, site: CallSite) -> list[int]:
-        """Return what a call may reach.
+        """Return the functions that a call may reach.
 
         Through a pointer, these are the functions whose address is taken: by the function itself,
         or else by the nearest of its callers, on each path to it.
@@ -167,7 +167,7 @@ class _Graph:
         return _PADDING + (_FLOAT_FRAME if self.has_floats else _BASIC_FRAME)
 
     def whole(self, root: int) -> tuple[int, tuple[str, ...]]:
-        """Return the need of a function that nobody has followed yet."""
+        """Return the need of a function that has not been followed yet."""
         self.add(root)
         return self.need(root)
 
@@ -200,7 +200,7 @@ def float_frames(board: Board) -> FloatFrames:
 
 
 def bound_stack(elf: Path, network: str, frames: FloatFrames) -> StackBound:
-    """Return a network's need of stack in a firmware, or the reason why it has no bound."""
+    """Return the stack that a network needs in a firmware, or the reason why it has no bound."""
     try:
         return StackBound(network, stack_need(elf, network, frames))
     except UnboundedError as error:

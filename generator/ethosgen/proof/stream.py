@@ -89,7 +89,7 @@ class StreamRegisters:
         return height, width, depth
 
     def storage(self, prefix: str) -> int:
-        """Return where a U85 has a feature map: 0 in tiles, 2 in a chaining buffer, 3 nowhere."""
+        """Return the place of a U85's feature map: 0 tiles, 2 a chaining buffer, 3 nowhere."""
         return self.get(f"{prefix}_PRECISION", 14, 2) if self.is_u85 else 0
 
     def tiles(self, prefix: str, shape: tuple[int, int, int]) -> tuple[ByteLattice, ...]:
@@ -135,7 +135,7 @@ class StreamOperation(NamedTuple):
 def operations(stream: bytes) -> Iterator[StreamOperation]:
     """Yield the operations of a stream with its driver's header; ValueError for a damaged one.
 
-    The registers change as it goes on. Branches of a U85 are not followed.
+    The registers change between operations. A U85's branches are not followed.
     """
     if len(stream) < 4 * _HEADER_WORDS or len(stream) % 4:
         raise ValueError("it is cut off")

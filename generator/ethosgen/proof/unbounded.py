@@ -4,8 +4,8 @@
 class UnboundedError(Exception):
     """A stack without a bound; the text is a reason that follows "because".
 
-    `is_fault` says that the code breaks a rule of a library's: a recursion, or an array of variable
-    length. Otherwise the code may be bounded all the same, but its machine code does not tell.
+    `is_fault` means that the code breaks a library's rule: a recursion, or an array of variable
+    length. Otherwise the code may still be bounded, but the machine code does not show it.
     """
 
     def __init__(self, text: str, is_fault: bool = False) -> None:

@@ -1,6 +1,6 @@
-"""From a float network to a quantized one: each format by the quantizer of its own world.
+"""From a float network to a quantized one: each format with its own framework's quantizer.
 
-QUANTIZERS is the only place that lists them.
+QUANTIZERS is the only list of them.
 """
 
 from pathlib import Path
@@ -41,7 +41,7 @@ def is_saved_model(path: Path) -> bool:
 
 
 def _checks_pt2(path: Path, folder: Path) -> object:
-    """Copy what is safe to load: the archive without anything pickled."""
+    """Copy the parts that are safe to load: the archive without pickles."""
     from ethosgen.frontend import open_source
     from ethosgen.frontend.torch.archive import checked
 
@@ -95,7 +95,7 @@ _PICKLED = (".pt", ".pth", ".ckpt", ".bin")
 
 
 def find_quantizer(path: Path) -> Quantizer:
-    """Return the quantizer for a file, by its suffix; InputError names those that there are."""
+    """Return the quantizer for a file, by its suffix; InputError names the existing ones."""
     suffix = ".keras" if is_saved_model(path) else path.suffix.lower()
     known = next((quantizer for quantizer in QUANTIZERS if quantizer.suffix == suffix), None)
     if known is not None:

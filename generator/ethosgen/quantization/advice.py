@@ -2,9 +2,9 @@
 
 The rule: quantization hurts if the noise is over 10% of an output's signal (20 dB), or if half a
 percent of the labelled samples are lost. Then the layers that lose most are kept in float in turn:
-each alone, in case its arithmetic is to blame, and each with the layers that read its result or
-make what it reads, in case the rounding between them is. All activations in int16 are tried too.
-What raises the outputs' ratio by 3 dB or more, which halves the noise's power, is advised.
+each alone, in case its arithmetic is the cause, and each with the layers that read its result or
+write its inputs, in case the rounding between them is. All activations in int16 are tried, too.
+Changes that raise the outputs' ratio by 3 dB or more, which halves the noise's power, are advised.
 """
 
 import math
@@ -68,7 +68,7 @@ def advice(
     sqnr_db: float,
     keep: Sequence[str],
 ) -> list[Advice]:
-    """Return the changes that a trial has shown to help, the best first.
+    """Return the changes that helped in a trial, the best first.
 
     A longer list of layers is omitted if a part of it helps as much, within a decibel.
     """

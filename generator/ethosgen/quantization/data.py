@@ -1,4 +1,4 @@
-"""Samples to calibrate and to test with, in each form that `accuracy` takes labelled data."""
+"""Samples for calibration and tests, in each form of labelled data that `accuracy` takes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ Samples = Sequence[Mapping[str, Array]]
 
 @dataclass(frozen=True)
 class CalibrationData:
-    """Samples with all sizes known, and the class of each where the data say it."""
+    """Samples with known sizes, and the class of each if the data have it."""
 
     samples: Samples
     labels: Array | None = None
@@ -31,7 +31,7 @@ def read_data(
     labels: Path | None,
     preparation: Preparation = AS_IT_IS,
 ) -> CalibrationData:
-    """Read samples, and their labels from a file of their own or from the same data.
+    """Read samples, and their labels from a separate file or from the same data.
 
     InputError names the file and the fault.
     """
@@ -80,7 +80,7 @@ def _read_labelled(
 
 
 def _read_arrays(path: Path, inputs: Sequence[Tensor]) -> CalibrationData:
-    """Read a folder of .npy files, or an archive, which may hold labels too."""
+    """Read a folder of .npy files, or an archive, which may also hold labels."""
     if path.is_dir():
         return CalibrationData(load_samples(path, inputs))
     arrays, wanted = read_archive(path), {tensor.name for tensor in inputs}

@@ -43,7 +43,7 @@ def convert(request: Mapping[str, Any], _arrays: Mapping[str, Any], _folder: Pat
 
 
 def _export(source: Path, folder: Path) -> None:
-    """Write a Keras model as a SavedModel; Keras runs no code that a file brings along."""
+    """Write a Keras model as a SavedModel; Keras runs no code from a file."""
     try:
         model = tf.keras.models.load_model(source, compile=False)
         model.export(folder, verbose=False)
@@ -56,7 +56,7 @@ def _export(source: Path, folder: Path) -> None:
 
 
 def _signature(source: Path, folder: Path) -> tuple[Any, Any]:
-    """Return the function of a SavedModel, and what holds its variables."""
+    """Return the function of a SavedModel, and the object that holds its variables."""
     try:
         loaded = tf.saved_model.load(folder)
         signatures = loaded.signatures
@@ -87,7 +87,7 @@ def _specs(source: Path, signature: Any) -> dict[str, Any]:
 
 
 def _named(content: bytes) -> bytes:
-    """Return the file with the signature's names of inputs and outputs, which nobody else uses."""
+    """Return the file with the signature's names of inputs and outputs, which nothing else uses."""
     model = flatbuffer_utils.read_model_from_bytearray(bytearray(content))
     (signature,) = model.signatureDefs
     for entry in (*signature.inputs, *signature.outputs):
@@ -96,7 +96,7 @@ def _named(content: bytes) -> bytes:
 
 
 def _words(error: BaseException) -> str:
-    """Return what TensorFlow says, in one line; Keras puts the cause behind all that it tried."""
+    """Return TensorFlow's message in one line; Keras puts the cause after all its attempts."""
     said = str(error).rpartition("Exception encountered: ")[2]
     text = " ".join(said.split()).rstrip(".") or type(error).__name__
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

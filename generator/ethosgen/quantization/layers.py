@@ -1,4 +1,4 @@
-"""Layers of a quantized network, and how far each is from the float network."""
+"""Layers of a quantized network, and their distances from the float network."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence

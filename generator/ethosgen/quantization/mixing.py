@@ -1,10 +1,10 @@
 """Chooses the fewest layers with int16 results that keep the accuracy, and the time, in a budget.
 
-A layer's sensitivity is the outputs' ratio if its result alone is int8 and all others are int16:
-rounding between two layers hurts also if each of them computes exactly. The most sensitive layers
-become int16, as few as suffice; then each of them is tried in int8 once more. If these take too
-long, the layers that lose most for each millisecond of int16 become int16, as many as there is time
-for; of these, as few as suffice.
+A layer's sensitivity is the outputs' ratio if only its result is int8 and all others are int16:
+rounding between two layers hurts even if both compute exactly. The most sensitive layers become
+int16, as few as suffice; then each of them is tried in int8 again. If these take too long, the
+layers that lose most per millisecond of int16 become int16, as many as the time allows; of these,
+as few as suffice.
 """
 
 import math
@@ -23,7 +23,7 @@ Figure = Callable[[Sequence[str]], float]
 
 @dataclass(frozen=True)
 class MixtureBudget:
-    """What may be lost, and how long an inference may take; None if that does not matter."""
+    """The permitted loss, and the permitted time of an inference; None for no limit."""
 
     max_loss: float
     max_ms: float | None = None
@@ -59,11 +59,11 @@ class Trials:
         return self.times[key]
 
     def keeps_accuracy(self, wide: Sequence[str]) -> bool:
-        """Return whether a choice loses no more than may be lost."""
+        """Return whether a choice loses no more than permitted."""
         return self.loss(wide) <= self.budget.max_loss
 
     def keeps_time(self, wide: Sequence[str]) -> bool:
-        """Return whether a choice takes no longer than it may."""
+        """Return whether a choice takes no longer than permitted."""
         return self.budget.max_ms is None or self.ms(wide) <= self.budget.max_ms
 
 
@@ -128,7 +128,7 @@ def _chosen(ranked: dict[str, float], tried: Trials) -> list[str]:
 
 
 def _affordable(ranked: dict[str, float], tried: Trials) -> list[str]:
-    """Return the layers for which there is time, those first that lose most for their time."""
+    """Return the layers for which there is time, those that lose most for their time first."""
     at_least = 1e-6  # a layer whose int16 costs nothing
 
     def noise_by_ms(name: str) -> float:
@@ -143,7 +143,7 @@ def _affordable(ranked: dict[str, float], tried: Trials) -> list[str]:
 
 
 def _fewest(order: Sequence[str], tried: Trials) -> list[str]:
-    """Return the shortest beginning of the order that suffices, by halving, less what it can spare.
+    """Return the shortest sufficient start of the order, by halving, without dispensable layers.
 
     All of the order must suffice.
     """

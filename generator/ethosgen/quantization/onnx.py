@@ -105,8 +105,8 @@ def quantize(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
 def _overrides(folder: Path, wide: Collection[str]) -> dict[str, Any]:
     """Return the types of tensors that differ if the results of some layers are int16.
 
-    The layers that make or read such a result compute in int16, and convert their other inputs.
-    An input of the network is rounded to int16 at once.
+    The layers that write or read such a result compute in int16, and convert their other inputs. An
+    input of the network is rounded to int16 at once.
     """
     model = onnx.load(folder / _FLOAT)
     readers, inputs = _readers(model.graph), {port.name for port in model.graph.input}
@@ -129,7 +129,7 @@ def _overrides(folder: Path, wide: Collection[str]) -> dict[str, Any]:
 
 
 def integer_ends(request: dict[str, Any], _arrays: Arrays, folder: Path) -> Answer:
-    """Remove QuantizeLinear behind the inputs, and DequantizeLinear before the outputs.
+    """Remove QuantizeLinear after the inputs, and DequantizeLinear before the outputs.
 
     Inputs and outputs keep their names. Return those that changed.
     """
@@ -246,7 +246,7 @@ def _port(port: Any) -> list[Any]:
 def _preprocessed(folder: Path) -> Any:
     """Return the network with folded batch norms and constants, in ONNX's own operators only.
 
-    ONNX Runtime's optimizer may fuse operators into ones that only it has; then it is left out.
+    ONNX Runtime's optimizer may fuse operators into its own; then it is left out.
     """
     _convert_if_old(folder / "given.onnx")
     for skip in (False, True):
@@ -450,7 +450,7 @@ def _kind(number: int) -> str:
 
 
 def _fed_with_integers(graph: Any, floats: Collection[str]) -> set[str]:
-    """Return the nodes of the quantized network for which all floats that they read were integers.
+    """Return the nodes of the quantized network whose float inputs all were integers.
 
     `floats` are the names of activations.
     """
@@ -467,4 +467,4 @@ def _activation(readers: Sequence[Any], integers: Collection[str]) -> Any:
     return readers[0] if readers[0].output[0] in integers else None
 
 
-logging.getLogger().setLevel(logging.ERROR)  # the quantizer advises to do what is done here
+logging.getLogger().setLevel(logging.ERROR)  # the quantizer advises this

@@ -1,9 +1,9 @@
 """The scripts that quantize, one for each format, and how to run them.
 
 A script is a module beside this one that imports only the quantizer's packages and our errors, and
-runs in a child process: quantizers crash on damaged networks, print, and need not live in
-ethosgen's environment. Each has these functions. They take a request of JSON's types, the samples
-by input ([n, *shape], in the input's dtype), and a folder for files that later calls use:
+runs in a child process: quantizers crash on damaged networks, print, and may need another
+environment. Each has these functions. They take a request of JSON's types, the samples by input
+([n, *shape], in the input's dtype), and a folder for files that later calls use:
 
 - inspect(source): inputs and outputs as [name, shape, dtype]; the size of an open dimension is -1
 - prepare(source, shapes): store the network with those shapes; return the layers' names
@@ -13,7 +13,7 @@ by input ([n, *shape], in the input's dtype), and a folder for files that later 
   all samples and elements; and "layers", each with its name, operator, dtype, energy, those of its
   inputs, and the layers that read its result; and "weights", the bytes of weights and biases
   before and after
-- integer_ends(output), if the quantizer leaves inputs and outputs in float but can do otherwise:
+- integer_ends(output), if the quantizer leaves inputs and outputs in float but could convert them:
   make those of the written network integers; return the names of the changed "ends"
 - explore(trials): the outputs' energies for each trial, which is {"activations", "keep", "wide"}
 - answers(output): "largest", the index of the largest output of each sample
@@ -48,13 +48,13 @@ LONGEST_WORDS = 400
 
 @dataclass(frozen=True)
 class Quantizer:
-    """Quantizes one format: its title, the suffix of its files, who does it, and how to get that.
+    """Quantizes one format: its title, the suffix of its files, the quantizer, and its
+    installation.
 
     `ends` are the types that inputs and outputs can have, the usual one first.
-    `written` is the suffix of the quantized files, if it is another.
-    A quantizer without `packages` has an environment of its own, whose name is `extra`. `checks`
-    refuses a damaged file before a library that trusts it reads it; it may put a checked copy into
-    the folder that the script's functions share.
+    `written` is the suffix of the quantized files, if it differs. A quantizer without `packages`
+    has its own environment, named `extra`. `checks` refuses a damaged file before a library that
+    trusts it reads it; it may put a checked copy into the folder that the script's functions share.
     """
 
     title: str
@@ -82,7 +82,7 @@ class Quantizer:
     def run(self, steps: Sequence[Step], folder: Path) -> list[Answer]:
         """Call functions of the script, one after another, in one child process.
 
-        Raises InputError for what it refuses, UnsupportedError if the quantizer fails.
+        Raises InputError for input that it refuses, UnsupportedError if the quantizer fails.
         """
         try:
             return self._call(steps, folder)

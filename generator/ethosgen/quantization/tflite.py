@@ -93,7 +93,7 @@ def _only(name: str) -> str:
 
 
 def _at_wide_results(data: bytes, wide: Collection[str]) -> list[str]:
-    """Return the layers that make or read the results of some; these compute in int16."""
+    """Return the layers that write or read the results of some; these compute in int16."""
     graph = _parse(data).subgraphs[0]
     made = {i: _name(graph, i) for op in graph.operators for i in op.outputs}
     chosen = {index for index, name in made.items() if name in wide}

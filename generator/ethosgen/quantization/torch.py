@@ -100,7 +100,7 @@ def quantize(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
 
 
 def integer_ends(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:
-    """Let the quantized program take and return integers; return the names of those that do."""
+    """Let the quantized program take and return integers; return their names."""
     path = folder / request["output"]
     program = _load(path)
     module = program.module(check_guards=False)
@@ -240,7 +240,7 @@ def _port(node: Any) -> list[Any]:
 
 
 class _Quantizer(EthosUQuantizer):  # type: ignore[misc] # torch is not installed here
-    """Arm's quantizer, but SOFTMAX stays whole, with the scale of its output that TFLite fixes.
+    """Arm's quantizer, but SOFTMAX stays whole, with TFLite's fixed output scale.
 
     Arm decomposes it for TOSA, into seven operators that round seven times.
     """
@@ -270,7 +270,7 @@ class _Quantizer(EthosUQuantizer):  # type: ignore[misc] # torch is not installe
         return model
 
     def _widen(self, model: Any) -> None:
-        """Let the layers that make or read the results of some compute in int16."""
+        """Let the layers that write or read the results of some compute in int16."""
         wide = _config("int16").input_activation
         narrow = (self._config.input_activation, self._config.output_activation)
 
@@ -302,7 +302,7 @@ def _at_wide_results(model: Any, wide: Collection[str]) -> set[Any]:
 
 
 def _with_activations(node: Any) -> list[Any]:
-    """Return a node and the activations that alone read its result, in turn."""
+    """Return a node and the activations that are the only readers in turn."""
     chain = [node]
     while [_kind(reader) in _ACTIVATIONS for reader in chain[-1].users] == [True]:
         chain += chain[-1].users
@@ -310,7 +310,7 @@ def _with_activations(node: Any) -> list[Any]:
 
 
 def _config(activations: str) -> Any:
-    """Return Arm's configuration; int16 takes all of its range, as TFLite's does."""
+    """Return Arm's configuration; int16 uses its whole range, as in TFLite."""
     if activations == "int8":
         return get_symmetric_quantization_config(is_per_channel=True)
     config = get_symmetric_a16w8_quantization_config(epsilon=_LEAST_SCALE)
@@ -319,7 +319,7 @@ def _config(activations: str) -> Any:
 
 
 def _prepared(request: Mapping[str, Any], folder: Path) -> Any:
-    """Return the float module with observers, which leave its values alone."""
+    """Return the float module with observers, which do not change its values."""
     quantizer = _Quantizer(request["activations"], request["keep"], request.get("wide", ()))
     return prepare_pt2e(_float_program(folder).module(check_guards=False), quantizer)
 
@@ -470,7 +470,7 @@ def _is_activation(readers: Sequence[Any], rounded: Mapping[str, str]) -> bool:
 
 
 def _reads_integers(node: Any) -> bool:
-    """Return whether all that an operator of the converted module reads was rounded."""
+    """Return whether all inputs of an operator in the converted module were rounded."""
     if node is None:
         return False
     return all(_kind(source).startswith("dequantize") for source in node.all_input_nodes)

@@ -1,4 +1,4 @@
-"""Advice from what a network's layers cost: what would help, by how much, and what to type."""
+"""Advice from the costs of a network's layers: remedies, their gains, and commands."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,12 +27,12 @@ ASKED = "you asked for it"
 
 @dataclass(frozen=True)
 class AdviceFacts:
-    """What advice is drawn from, besides the layers.
+    """The basis of advice, besides the layers.
 
-    `command` is what the user types to try an option, without the option. `channels_first` are
-    inputs behind which a TRANSPOSE could be saved, `cpu_shares` the parts of the time that layers
-    on the NPU would take on the CPU. `flash` is the part of the flash that weights take, None if
-    the board is unknown.
+    `command` is the command that tries an option, without the option. `channels_first` are inputs
+    whose TRANSPOSE could be saved, `cpu_shares` the fractions of the time that layers on the NPU
+    would take on the CPU. `flash` is the fraction of the flash that weights take, None if the board
+    is unknown.
     """
 
     command: str
@@ -59,7 +59,7 @@ def advise(layers: Sequence[ReportLayer], facts: AdviceFacts) -> tuple[Improveme
 
 
 def _layout(layers: Sequence[ReportLayer], facts: AdviceFacts) -> Iterator[Improvement]:
-    """Name the TRANSPOSEs behind channels-first inputs."""
+    """Name the TRANSPOSEs after channels-first inputs."""
     if not facts.channels_first:
         return
     moves = [layer for layer in layers if layer.code == "TRANSPOSE" and not layer.inputs]

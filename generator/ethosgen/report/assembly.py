@@ -39,7 +39,7 @@ _OF_A_CLOCK = (CYCLES, "instructions")
 
 @dataclass(frozen=True)
 class Observed:
-    """What was found out about a network.
+    """The findings about a network.
 
     `network` is the one that was read, `timelines` the NPU's by partition, `cpu_cycles` estimates
     by operator of the residual graph, `report` the run's, with its profile if it was measured.

@@ -20,10 +20,9 @@ _JOINT = " + "
 class CallFacts:
     """A call: its operators in the network, its cost on the CPU, and the NPU's work in it.
 
-    `number` counts from 1, as a profile does. `operators` is empty where they are not known; those
-    of a call in a subgraph are the ones that run the subgraph. It
-    starts at cycle `start` of the time axis: calls run one after the other. `cpu_cycles` is the
-    CPU's count there.
+    `number` counts from 1, as a profile does. `operators` is empty if unknown; for a call in a
+    subgraph, they are those that run the subgraph. It starts at cycle `start` of the time axis:
+    calls run one after the other. `cpu_cycles` is the CPU's count there.
     """
 
     number: int
@@ -36,14 +35,14 @@ class CallFacts:
     cpu_cycles: int
 
     def operator_of(self, event: NpuEvent) -> int | None:
-        """Return the operator that an operation serves; that of a partition of one serves it."""
+        """Return the operator that an operation serves, or the only one of its partition."""
         if event.operator is None and len(self.operators) == 1:
             return self.operators[0]
         return event.operator
 
     @property
     def npu_start(self) -> int:
-        """The cycle in which the CPU has started the NPU, or is done itself."""
+        """The cycle in which the CPU has started the NPU, or has finished itself."""
         return self.start + self.cpu_cycles
 
     @property
@@ -104,9 +103,9 @@ def name_owners(timeline: NpuTimeline, operators: Sequence[int]) -> NpuTimeline:
     """Return a timeline in which operations without an operator have theirs, where that is clear.
 
     `operators` are those of the partition that take time. Vela names the operator of the first and
-    of the last strip of a TRANSPOSE only. Operations between two of one operator serve it, too, and
-    those between operators the only one there that has none of its own, else a neighbour whose
-    operation is the same.
+    of the last strip of a TRANSPOSE only. Operations between two of one operator serve it, too.
+    Those between different operators serve the only one there without its own operations, else a
+    neighbour whose operation is the same.
     """
     named = {event.operator for event in timeline.events}
     silent = [i for i in operators if i not in named]
@@ -140,14 +139,14 @@ def _latest(events: Sequence[NpuEvent]) -> list[NpuEvent | None]:
 
 
 def _takes_time(plan: Plan, index: int) -> bool:
-    """Return whether an operator has work of its own; others use the bytes of a RESHAPE."""
+    """Return whether an operator does work; others only rename bytes, like a RESHAPE."""
     return plan.network.graph.operators[index].code not in _STORED
 
 
 def _offered(plan: Plan, partition: Partition) -> int | None:
     """Return the cycles that an accelerator estimates for a partition, None if unknown.
 
-    The NPU's own work is not the CPU's, and nobody estimates its start.
+    The NPU's own work is not the CPU's, and its start has no estimate.
     """
     if partition.on_npu:
         return 0
@@ -181,7 +180,7 @@ class _Members:
     def of(self, step: ProgramStep) -> tuple[int, ...]:
         """Return the indices of a step's operators, () if they are not those of the entry graph.
 
-        Ask for the steps in order: an operator without an output is the next of its name.
+        Call it for the steps in order: an operator without an output is the next of its name.
         """
         if step.inside:
             return ()

@@ -1,4 +1,4 @@
-"""Where the marks of the charts are: fractions of a chart's width and height, from the report."""
+"""The places of the charts' marks: fractions of a chart's width and height, from the report."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -59,7 +59,7 @@ class Tick:
 
 @dataclass(frozen=True)
 class Lane:
-    """The work of one unit; `busy` is its part of the whole time, of 1."""
+    """The work of one unit; `busy` is its fraction of the whole time."""
 
     title: str
     busy: float
@@ -92,7 +92,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class ChartLine:
-    """A line in percent; `name` says what it stands for."""
+    """A line in percent; `name` says what it represents."""
 
     x1: float
     y1: float
@@ -120,7 +120,7 @@ def style_of(place: str) -> str:
 
 
 def short(name: str) -> str:
-    """Return the part of a tensor's name that tells it from others."""
+    """Return the part of a tensor's name that distinguishes it."""
     text = "/".join(name.split(";", maxsplit=1)[0].split("/")[-2:])
     return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
 
@@ -173,7 +173,7 @@ def make_ticks(whole: int) -> list[Tick]:
 
 
 def make_millisecond_ticks(seconds: float | None) -> list[Tick]:
-    """Return round milliseconds from 0 to `seconds`, and their places; none if it is not known."""
+    """Return round milliseconds from 0 to `seconds`, and their places; none if it is unknown."""
     if not seconds:
         return []
     microseconds = seconds * 1e6
@@ -289,7 +289,7 @@ def _is_beside(mark: Mark, other: Mark) -> bool:
 
 
 def _told(line: ChartLine, marks: Sequence[Mark]) -> ChartLine:
-    """Return a line with the place for its text where it covers the fewest points."""
+    """Return a line with its text where that covers the fewest points."""
 
     def place(part: float) -> tuple[float, float]:
         return line.x1 + part * (line.x2 - line.x1), line.y1 + part * (line.y2 - line.y1)

@@ -1,8 +1,8 @@
-"""What `ethosgen report` shows of a network: its parts, where they run, time, memory, exactness.
+"""The content of `ethosgen report`: a network's parts, their places, time, memory, exactness.
 
 The page and `--json` show this one value. Times are in cycles of `ReportSetting.clock_hz`. The
 CPU's counts are in `Costs.cpu_unit`, and one of them takes a cycle of its clock on the time axis.
-Figures that are not known are None.
+Unknown figures are None.
 """
 
 import dataclasses
@@ -59,11 +59,11 @@ class Subject:
 
 @dataclass(frozen=True)
 class ReportSetting:
-    """What the network was planned for; `board` is None for any board.
+    """The network's planned setting; `board` is None for any board.
 
-    `on` is what ran it: "simulate", or a target; `board_on_qemu` says whether QEMU runs the board.
-    The clocks are the board's, None where it does not say; the first is that of the NPU, or of the
-    processor without one. `doubts` are sentences about facts of the board that nobody has verified.
+    `on` is the runner: "simulate", or a target; `board_on_qemu` says whether QEMU runs the board.
+    The clocks are the board's, None if unknown; the first is the NPU's, or without one the
+    processor's. `doubts` are sentences about facts of the board that nobody has verified.
     """
 
     npu: str
@@ -105,12 +105,12 @@ class ReportLayer:
     """An operator of the network.
 
     `on` is "npu", "cpu", a user's accelerator, or "" if it disappears in others or needs no code;
-    `reason` says why.
-    `inputs` are the operators that make its inputs. `merged_into` is the operator whose function
-    computes it too. `cycles` are the NPU's, `cpu` is what the processor counts, and `share` that of
-    both in the inference, of 1. `constant_bytes` are its constants in the file, `encoded_bytes` its
-    weights and scales as the NPU reads them. `utilisation` is the part of the NPU's MAC units that
-    work on average while it runs, of 1; None if it multiplies nothing there.
+    `reason` says why. `inputs` are the operators that write its inputs. `merged_into` is the
+    operator whose function also computes it. `cycles` are the NPU's, `cpu` is the processor's
+    count, and `share` the fraction of the inference that both take. `constant_bytes` are its
+    constants in the file, `encoded_bytes` its weights and scales as the NPU reads them.
+    `utilisation` is the fraction of the NPU's MAC units that work on average while it runs; None if
+    it multiplies nothing there.
     """
 
     operator: int
@@ -152,8 +152,7 @@ class PartitionFacts:
 class Event:
     """Work of one unit: `lane` is "npu", "dma", "cpu", or an accelerator; times are in cycles.
 
-    `operator` is the one that it serves, None if that is not known. `read` and `written` are bytes
-    by memory.
+    `operator` is the one that it serves, None if unknown. `read` and `written` are bytes by memory.
     """
 
     lane: str
@@ -251,11 +250,11 @@ class CostSummary:
     `unassigned_cycles` are those of operations that the compiler assigns to no operator.
     `cpu_kind` is ESTIMATED or MEASURED, `cpu_unit` what is counted, `cpu_unassigned` the part of
     `cpu` that belongs to no operator, such as starts of the NPU, and `cpu_unknown` the number of
-    steps without a figure. `cycles` is the end of the timeline, in `time_unit`: "cycles", but what
-    the target counts where that is a time, as on Linux. `seconds` is the same at the board's clock.
-    `weights_bytes` and `command_bytes` are the NPU's, `code_constant_bytes` the CPU's. `cpu_time`
-    is the CPU's share by the one source that all commands have, None if the core has none.
-    `arena_bound_bytes` are those that no plan for the same steps goes below.
+    steps without a figure. `cycles` is the end of the timeline, in `time_unit`: "cycles", or the
+    target's unit of time, as on Linux. `seconds` is the same at the board's clock. `weights_bytes`
+    and `command_bytes` are the NPU's, `code_constant_bytes` the CPU's. `cpu_time` is the CPU's
+    share by the source that all commands use, None if the core has none. `arena_bound_bytes` is a
+    lower bound for any plan of the same steps.
     """
 
     npu_cycles: int | None

@@ -64,7 +64,7 @@ class _Clock:
 
 
 def _microseconds(nanoseconds: int) -> float:
-    """Return a number that is the same nanoseconds for readers that round and that truncate."""
+    """Return a number that gives the same nanoseconds to readers that round or truncate."""
     number = nanoseconds / _NS_IN_US
     return number if number * _NS_IN_US >= nanoseconds else math.nextafter(number, math.inf)
 
@@ -131,7 +131,7 @@ def _event(
 def _layers(report: NetworkReport, thread: int, clock: _Clock) -> Iterator[dict[str, Any]]:
     """Yield the times in which each layer is computed, without copies ahead of it.
 
-    A layer in stripes, between which others run, has one for each.
+    A layer in stripes, with others in between, has one for each.
     """
     own = [e for e in report.timeline if e.lane != DMA_UNIT]
     for operator, events in groupby(sorted(own, key=_times), key=lambda event: event.operator):
@@ -186,9 +186,9 @@ def _counter(area: Area, report: NetworkReport, clock: _Clock) -> Iterator[dict[
 def node_data(report: NetworkReport) -> dict[str, Any]:
     """Return each operator's share of the time as Model Explorer's data for nodes, in percent.
 
-    The hue of a node says where it runs, the strength of its colour how much of the time it takes.
-    Model Explorer finds a node by the name of a tensor that it writes. Data without a graph's name
-    is for the graph that is open. An operator without a figure has no value.
+    A node's hue shows its place, the colour's strength its share of the time. Model Explorer finds
+    a node by the name of a tensor that it writes. Data without a graph's name is for the graph that
+    is open. An operator without a figure has no value.
     """
     known = [layer for layer in report.layers if layer.share is not None and layer.output]
     most = max((layer.share or 0 for layer in known), default=0) or 1

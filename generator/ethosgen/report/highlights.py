@@ -1,4 +1,4 @@
-"""What a reader wants first: the longest layers, what is not on the NPU, what fills a memory."""
+"""The highlights: the longest layers, operators off the NPU, and the largest memory blocks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ def places(report: NetworkReport) -> Sequence[tuple[str, int]]:
 
 
 def busy_part(report: NetworkReport) -> float | None:
-    """Return the part of its MAC units that the NPU uses on average, None without products."""
+    """Return the fraction of MAC units that the NPU uses on average, None without products."""
     line, cycles = report.roofline, report.costs.npu_cycles
     if line is None or not cycles or not line.points:
         return None
@@ -60,7 +60,7 @@ def left_out(report: NetworkReport) -> Sequence[CpuShare]:
 
 
 def cpu_shares(layers: Sequence[ReportLayer]) -> Sequence[CpuShare]:
-    """Return the layers on the CPU by the reason why they are there, the costliest first."""
+    """Return the layers on the CPU by reason, the costliest first."""
     reasons: dict[str, list[ReportLayer]] = {}
     for layer in layers:
         if layer.on == CPU:

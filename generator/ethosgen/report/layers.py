@@ -27,7 +27,7 @@ def constants_of(graph: Graph, operator: Operator) -> int:
 
 
 class _Figures:
-    """What calls and partitions say about each operator."""
+    """The figures of calls and partitions for each operator."""
 
     def __init__(self, plan: Plan, calls: Sequence[CallFacts]) -> None:
         self._plan, self._graph = plan, plan.network.graph
@@ -128,7 +128,7 @@ def _sum(first: int | None, second: int | None) -> int | None:
 def make_partitions(
     plan: Plan, calls: Sequence[CallFacts], command_bytes: Mapping[str, int]
 ) -> tuple[PartitionFacts, ...]:
-    """Return the partitions; `command_bytes` are their commands' by name."""
+    """Return the partitions; `command_bytes` are their commands' sizes by name."""
     timelines = {call.step.name: call.timeline for call in calls if call.timeline}
     operators = {call.step.name: call.operators for call in calls if call.partition}
     facts = []

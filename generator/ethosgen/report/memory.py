@@ -1,4 +1,4 @@
-"""What is where in the arena and in a fast scratch, and when.
+"""The contents of the arena and of a fast scratch over time.
 
 A call of the CPU is one slot of time, a call of the NPU one for each of its operations.
 """
@@ -18,7 +18,7 @@ _NOTHING = Slot("nothing to compute", 0, 0)
 
 @dataclass(frozen=True)
 class _Span:
-    """The slots of a call, the schedule's step that it is, and the call."""
+    """The slots of a call, its step in the schedule, and the call."""
 
     first: int
     last: int
@@ -36,7 +36,7 @@ def make_memory(program: Program, calls: Sequence[CallFacts]) -> MemoryUse:
     inner = {memory: list(_inner(program, spans, memory)) for memory in (ARENA, FAST)}
     blocks, used = _placed(program, spans, inner[ARENA])
     base = starts.get("scratch", 0)
-    # What nothing wrote and no tensor has is a gap between the elements of a strided one.
+    # Bytes that nothing wrote and no tensor has are gaps in a strided tensor.
     others = [block for block in inner[ARENA] if block not in used and block.kind != "input"]
     held = [variable for variable in program.variables if variable.memory == ARENA]
     others = [other for other in others if not any(_overlap(other, variable) for variable in held)]
@@ -96,7 +96,7 @@ def _ordered(blocks: Iterable[MemoryBlock]) -> tuple[MemoryBlock, ...]:
 
 
 def _slots(calls: Sequence[CallFacts]) -> Iterator[Slot]:
-    """Yield the slots; what runs in a subgraph belongs to that of the call that runs it."""
+    """Yield the slots; calls in a subgraph belong to the slot of the call that runs it."""
     top = [call for call in calls if call.is_top]
     ends = [*(call.start for call in top[1:]), max((call.end for call in calls), default=0)]
     for call, end in zip(top, ends, strict=False):
@@ -112,7 +112,7 @@ def _count(call: CallFacts) -> int:
 
 
 def _spans(program: Program, calls: Sequence[CallFacts]) -> Iterator[_Span]:
-    """Yield the slots of each call; a tensor's first step says which step of the schedule it is."""
+    """Yield the slots of each call; a tensor's first step identifies the step of the schedule."""
     known = {place.name: place.first for place in program.placements}
     inputs = {port.tensor.name for port in program.inputs}
     slot, at = 0, -1
@@ -155,9 +155,9 @@ def _kind(buffer: BufferUse) -> str:
 def _placed(
     program: Program, spans: Sequence[_Span], inner: Sequence[MemoryBlock]
 ) -> tuple[list[MemoryBlock], set[MemoryBlock]]:
-    """Return the planned tensors, and the NPU's buffers that are the same bytes.
+    """Return the planned tensors, and the NPU's buffers in the same bytes.
 
-    In a partition, its operations say from when until when a tensor is in use.
+    In a partition, its operations determine when a tensor is in use.
     """
     ends: Mapping[str, str] = {
         **{port.tensor.name: "input" for port in program.inputs},

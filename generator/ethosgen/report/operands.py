@@ -1,4 +1,4 @@
-"""An operator's attributes and tensors as a reader knows them: kernel, stride, scales."""
+"""An operator's attributes and tensors for readers: kernel, stride, scales."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -34,7 +34,7 @@ _LONGEST_LIST = 8
 
 
 def attributes_of(graph: Graph, operator: Operator) -> dict[str, str]:
-    """Return what a reader knows an operator by, without values that are usual."""
+    """Return an operator's attributes for readers, without usual values."""
     shown = dict(_kernel(graph, operator))
     paired = {side for sides in _PAIRS.values() for side in sides}
     for title, sides in _PAIRS.items():

@@ -110,19 +110,19 @@ def render_page(report: NetworkReport) -> str:
 
 
 def _harmless(text: str) -> str:
-    """Return JSON in which nothing can end the element that holds it."""
+    """Return JSON in which nothing can end the surrounding element."""
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def brief(attributes: Mapping[str, str]) -> str:
-    """Return an operator's attributes as the table of layers has them."""
+    """Return an operator's attributes for the table of layers."""
     return ", ".join(
         value if name in _CLEAR else f"{name} {value}" for name, value in attributes.items()
     )
 
 
 def rate(seconds: float) -> str:
-    """Return how often in a second something happens that takes `seconds`, in two digits."""
+    """Return the rate per second of something that takes `seconds`, in two digits."""
     often = rounded(1 / seconds)
     return f"{often:,.0f}" if often >= 10 else f"{often:g}"
 

@@ -1,4 +1,4 @@
-"""Accuracy and quantization error, from what `ethosgen accuracy` and `quantize` print as JSON."""
+"""Accuracy and quantization error, from the JSON that `ethosgen accuracy` and `quantize` print."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from ethosgen.values.errors import InputError
 
 @dataclass(frozen=True)
 class AccuracyFigure:
-    """A figure of the network on labelled data, of 1: a share of right answers, or an AUC."""
+    """A figure of the network on labelled data, at most 1: a share of right answers, or an AUC."""
 
     title: str
     value: float
@@ -22,7 +22,7 @@ class AccuracyFigure:
 class LayerNoise:
     """A float layer's error by quantization; ratios are None if nothing differs.
 
-    `error` is relative to the layer's values, `lost_db` what the layer itself adds.
+    `error` is relative to the layer's values, `lost_db` is the layer's own loss.
     """
 
     name: str
@@ -35,7 +35,7 @@ class LayerNoise:
 
 @dataclass(frozen=True)
 class MeasuredQuality:
-    """What was measured apart from the report; `sqnr_db` is the worst output's."""
+    """Measurements by other commands; `sqnr_db` is the worst output's."""
 
     accuracy: tuple[AccuracyFigure, ...] = ()
     layers: tuple[LayerNoise, ...] = ()

@@ -1,4 +1,4 @@
-"""How near the NPU's layers are to the limits of its MAC units and its memories."""
+"""The NPU's layers, compared with the limits of its MAC units and its memories."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def make_roofline(layers: Sequence[ReportLayer], calls: Sequence[CallFacts]) -> 
 def with_utilisation(
     layers: Sequence[ReportLayer], roofline: Roofline | None
 ) -> tuple[ReportLayer, ...]:
-    """Return the layers with the part of the MAC units that work during each, of 1."""
+    """Return the layers with the fraction of the MAC units that work during each."""
     if roofline is None:
         return tuple(layers)
     rates = {p.operator: p.macs_per_cycle / roofline.peak_macs for p in roofline.points}

@@ -31,7 +31,7 @@ class RenderedSection:
 
 
 def rendered_sections(report: NetworkReport) -> list[RenderedSection]:
-    """Return the sections of plug-ins for a network; one that fails is recorded, and left out."""
+    """Return the sections of plug-ins for a network; one that fails is recorded and left out."""
     door = plugins.SECTIONS
     sections = []
     for name, section in plugins.members(door).items():

@@ -10,7 +10,7 @@ from ethosgen.values.plan import CPU
 def make_timeline(calls: Sequence[CallFacts]) -> tuple[Event, ...]:
     """Return the events of one inference.
 
-    The operators of a subgraph have their own events, behind that of the operator that runs it.
+    The operators of a subgraph have their own events, after that of the operator that runs it.
     """
     return tuple(event for call in calls for event in _events(call))
 

@@ -42,8 +42,8 @@ _SPARSE = 0.1
 def default_samples(network: Network, most: int = SAMPLES, work: int | None = None) -> int:
     """Return the number of samples to draw: `most`, or fewer for a large network.
 
-    Together they multiply up to `work`, by default MOST_WORK. Without inputs and state, all are the
-    same.
+    Together they need at most `work` multiplications, by default MOST_WORK. Without inputs and
+    state, all are the same.
     """
     if not network.inputs and not network.has_state:
         return 1
@@ -120,7 +120,7 @@ def _extremes(random: Generator, span: Span, shape: tuple[int, ...], _turn: int)
 
 
 def _at(end: str) -> Draw:
-    """Return what draws the lowest or the highest value everywhere.
+    """Return a function that draws the lowest or the highest value everywhere.
 
     In later rounds one element is at the other end.
     """

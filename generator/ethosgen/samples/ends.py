@@ -97,7 +97,7 @@ def _uniform(tensor: Tensor, span: Span, random: np.random.Generator) -> Array:
 def _one_hot(tensor: Tensor, span: Span, turn: int) -> tuple[Array, Array]:
     """Return the lowest value everywhere and the highest once, and the reverse.
 
-    It is in the middle of the first input, and further back in others.
+    The single one is in the middle of the first input, and further back in others.
     """
     place = tensor.elements * (turn + 1) // (turn + 2)
     is_hot = np.arange(tensor.elements).reshape(tensor.shape) == place

@@ -44,7 +44,7 @@ _DAMAGE = (
 def load_samples(path: Path, inputs: Sequence[Tensor], what: str = "input") -> list[Arrays]:
     """Read samples from `path`: one array for each input, by name, of that input's dtype.
 
-    `what` is what messages call the tensors, which may also be a network's outputs.
+    Messages call the tensors `what`; they may also be a network's outputs.
 
     An array has the input's shape (one sample), or one more axis in front, N, for N samples. For an
     input whose first dimension is 1, (N, rest of the shape) is also accepted. An open dimension of
@@ -63,7 +63,7 @@ def samples_of(
 ) -> list[Arrays]:
     """Return samples from arrays in memory, one for each input, as `load_samples` from a file.
 
-    `origin` is what messages call the place that they come from.
+    Messages call their source `origin`.
     """
     return _split(origin, stack_inputs(origin, inputs, arrays, "input"), "input")
 
@@ -92,7 +92,7 @@ def _split(path: Path | str, batches: Mapping[str, Array], what: str) -> list[Ar
 
 
 def load_array(path: Path) -> Array:
-    """Read the array of an .npy file; InputError if it is none."""
+    """Read the array of an .npy file; InputError for other files."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     return _read_npy(path)
@@ -123,7 +123,7 @@ def stack_inputs(
 ) -> dict[str, Array]:
     """Return each input's samples, stacked; InputError for a wrong name, type or shape.
 
-    `path` is what messages call the arrays' origin.
+    Messages call the arrays' origin `path`.
     """
     names = [tensor.name for tensor in inputs]
     wrong = sorted(set(arrays) - set(names))
@@ -163,7 +163,7 @@ def _read_npy(path: Path) -> Array:
 
 
 def read_archive(path: Path) -> dict[str, Array]:
-    """Read the arrays of an .npz file by name; InputError if it is none."""
+    """Read the arrays of an .npz file by name; InputError for other files."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:

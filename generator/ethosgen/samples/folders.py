@@ -28,7 +28,7 @@ _DIGITS = 9
 class LabelledSteps:
     """Steps of samples with a label and a number of steps for each sample, and classes' names.
 
-    `note` says what became of pixels or of a sound's values, "" without any.
+    `note` describes the conversion of pixels or of a sound's values, "" without any.
     """
 
     steps: Array
@@ -138,7 +138,7 @@ def _number(
 
 
 def _number_of(label: str, where: Path) -> int:
-    """Return the number that a label is; InputError if no network has so many classes."""
+    """Return a label's number; InputError if no network has so many classes."""
     if len(label) > _DIGITS:
         raise InputError(f"{where}: the label {label[:_DIGITS]}... is larger than any class")
     return int(label)
@@ -160,7 +160,7 @@ def _by_table(path: Path, table: Path) -> tuple[list[tuple[Path, int]], tuple[st
 
 
 def _rows(table: Path) -> Iterator[tuple[tuple[int, str], str]]:
-    """Yield a line's number and file, and its label; a head without a file is passed over."""
+    """Yield a line's number and file, and its label; a header line without a file is skipped."""
     try:
         with table.open(newline="", encoding="utf-8-sig") as file:
             rows = [(number, row) for number, row in enumerate(csv.reader(file), 1) if row]

@@ -55,7 +55,7 @@ def known_samples(network: Network) -> list[Arrays]:
 
 
 def generated(tensor: Tensor, first: int) -> np.ndarray[Any, Any]:
-    """Return the elements of a tensor; `first` is the number of its first one."""
+    """Return the elements of a tensor; `first` is its first element's number."""
     with np.errstate(over="ignore"):
         x = np.arange(first, first + tensor.elements, dtype=np.uint64).astype(np.uint32)
         x = x * _FIRST_FACTOR

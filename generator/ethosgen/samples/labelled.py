@@ -29,10 +29,10 @@ DATA, LABELS = "x", "y"
 class Labelled:
     """Samples in the inputs' types, a label for each, and the classes' names where data have any.
 
-    `note` says what became of pictures' pixels or sounds' values.
+    `note` describes the conversion of pictures' pixels or sounds' values.
 
     The first axis of each array counts the steps of all samples in order. `lengths` are the
-    samples' numbers of steps; None is one each.
+    samples' numbers of steps; None means one each.
     """
 
     inputs: Mapping[str, Array]

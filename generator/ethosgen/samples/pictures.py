@@ -33,7 +33,7 @@ _BYTES = {"uint8": 0, "int8": -128}
 
 @dataclass(frozen=True)
 class Preparation:
-    """What a pixel p, 0 to 255, becomes: (p - mean) / std, which is then quantized.
+    """The conversion of a pixel p, 0 to 255, to (p - mean) / std, which is then quantized.
 
     Each has one value, or one for each channel. Without both, p is the integer of a uint8 input,
     and p - 128 that of an int8 one. A picture of another size is refused, unless `resize` says to
@@ -52,7 +52,7 @@ AS_IT_IS = Preparation()
 
 @dataclass(frozen=True)
 class _Layout:
-    """An image input: its size, and where its channels are."""
+    """An image input: its size, and the place of its channels."""
 
     height: int
     width: int
@@ -61,7 +61,7 @@ class _Layout:
 
 
 def require_usable(tensor: Tensor, preparation: Preparation) -> None:
-    """Raise InputError for an input that takes no pictures, or not with this preparation."""
+    """Raise InputError for an input that takes no pictures, or none with this preparation."""
     layout = _layout(tensor)
     for name, values in (("mean", preparation.mean), ("std", preparation.std)):
         if len(values) not in (0, 1, layout.channels):
@@ -79,7 +79,7 @@ def require_usable(tensor: Tensor, preparation: Preparation) -> None:
 
 
 def meaning(tensor: Tensor, preparation: Preparation) -> str:
-    """Return a sentence that says what a pixel becomes."""
+    """Return a sentence about the conversion of a pixel."""
     if preparation.mean or preparation.std:
         mean, std = (
             ",".join(f"{value:g}" for value in values) or default
@@ -123,8 +123,8 @@ def _layout(tensor: Tensor) -> _Layout:
 def open_picture(path: Path, formats: tuple[str, ...]) -> Iterator["Image"]:
     """Open a picture of one of Pillow's formats, whatever its name says.
 
-    Other decoders never see the file: that of EPS would start Ghostscript. Pillow's exceptions
-    pass; InputError for a picture that would unpack to more pixels than Pillow thinks safe.
+    Other decoders never see the file: EPS's would start Ghostscript. Pillow's exceptions pass;
+    InputError for a picture that would unpack to more pixels than Pillow thinks safe.
     """
     from PIL import Image
 

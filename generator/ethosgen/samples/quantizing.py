@@ -11,12 +11,11 @@ Array = np.ndarray[Any, Any]
 
 
 def quantized(array: Array, tensor: Tensor) -> Array:
-    """Return floats in a tensor's integer type; an array of its own type is returned as it is.
+    """Return floats in a tensor's integer type; an array of its own type is returned unchanged.
 
-    As TFLite's QUANTIZE: the quotient in float32, rounded to the nearest integer, halves away from
-    zero, plus the zero point, saturated (TFLite's cast leaves values beyond int32 undefined; they
-    saturate here). InputError for NaN, for other integers, or for a tensor
-    without a scale.
+    Like TFLite's QUANTIZE: the quotient in float32, rounded to the nearest integer, halves away
+    from zero, plus the zero point, saturated (TFLite's cast leaves values beyond int32 undefined;
+    they saturate here). InputError for NaN, for other integers, or for a tensor without a scale.
     """
     if array.dtype == np.dtype(tensor.dtype):
         return array
@@ -40,7 +39,7 @@ def quantized(array: Array, tensor: Tensor) -> Array:
 
 
 def real(array: Array, tensor: Tensor) -> Array:
-    """Return the values that a tensor's integers represent; floats are returned as they are."""
+    """Return the values that a tensor's integers represent; floats are returned unchanged."""
     if np.dtype(tensor.dtype).kind == "f":
         return array
     scale, zero_point = _scale_of(tensor)

@@ -1,6 +1,6 @@
-"""Outputs by sample in a file of JSON lines, so that a long run can go on after a stop.
+"""Outputs by sample in a file of JSON lines, so that a long run can continue after a stop.
 
-The first line says whose outputs they are; each further line has one sample's.
+The first line identifies the run; each further line has one sample's outputs.
 """
 
 import json
@@ -66,7 +66,7 @@ class Results:
             raise cannot_write(self._path, error) from None
 
     def _take(self) -> None:
-        """Lock the file, check whose it is, and read its samples."""
+        """Lock the file, check its identity, and read its samples."""
         assert self._file is not None
         if not try_lock(self._file):
             raise InputError(

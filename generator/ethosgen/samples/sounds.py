@@ -22,7 +22,7 @@ _BYTES = 2
 
 @dataclass(frozen=True)
 class Sound:
-    """A sound's values, int16, and how many there are each second."""
+    """A sound's values, int16, and their number per second."""
 
     values: Array
     rate_hz: int
@@ -65,7 +65,7 @@ def as_steps(path: Path, sound: Sound, tensor: Tensor, is_sequence: bool, pad: b
 
 
 def meaning(tensor: Tensor, rate_hz: int) -> str:
-    """Return a sentence that says what a sound's value became."""
+    """Return a sentence about the conversion of a sound's values."""
     what = f"v / {_FULL_SCALE:,} as {tensor.dtype}" if _scales(tensor) else "v as int16"
     return f"{rate_hz:,} Hz, {what}"
 

@@ -102,7 +102,7 @@ def _bounded(tensor: Tensor, bounds: Sequence[_Bounds]) -> Span:
         info = np.iinfo(kind)
         low, high = np.clip(low, info.min, info.max), np.clip(high, info.min, info.max)
     high = np.maximum(low, high)
-    is_whole = bool(np.all(low == np.rint(low)))  # so are indices behind a CAST
+    is_whole = bool(np.all(low == np.rint(low)))  # so are indices after a CAST
     return Span(low, high, low, is_whole, is_bounded=True)
 
 
@@ -280,7 +280,7 @@ def _places(_op: Operator, tensors: Sequence[Any]) -> _Bounds:
 def _bias(_op: Operator, tensors: Sequence[Any]) -> _Bounds | None:
     """Return bounds of TOSA's biases that leave room for the products.
 
-    A sum may be anything if it leaves int32 or int48, where the reference model takes its end.
+    A sum that leaves int32 or int48 is undefined, and the reference model saturates it.
     """
     most = {"int32": 1 << 30, "int64": _INT48 >> 1}.get(tensors[2].dtype)
     return None if most is None else _Bounds(np.array(-most), np.array(most))

@@ -1,6 +1,6 @@
 """Inputs of a layer whose sums are largest and smallest, or at ties of rounding.
 
-A sum times its factor, beside a tie, has other results where a high product is rounded once or
+A sum times its factor, next to a tie, has different results if a high product is rounded once or
 twice, up or away from zero, or down before a second rounding.
 """
 
@@ -99,9 +99,9 @@ def _targets(factors: Array, low: int, high: int) -> Array:
 
 
 def _inputs(rows: Array, targets: Array, bounds: tuple[int, int]) -> Array:
-    """Return values by (round, row, weight) that make sums; a row that reaches none has zeros.
+    """Return values by (round, row, weight) with these sums; a row that reaches none has zeros.
 
-    A round is a kind that some row reaches; a row that does not has the values of another kind.
+    A round is a kind that some row reaches; a row that does not reach it has another kind's values.
     """
     order = np.argsort(-abs(rows), axis=1, kind="stable")
     counts = (rows != 0).sum(axis=1)
@@ -126,10 +126,10 @@ def _inputs(rows: Array, targets: Array, bounds: tuple[int, int]) -> Array:
 def _solved(
     weights: Array, last: Array, targets: Array, bounds: tuple[int, int]
 ) -> tuple[Array, Array]:
-    """Return values by (kind, row, try, weight), and which of their sums are the targets.
+    """Return values by (kind, row, try, weight), and a mask of the sums that hit the targets.
 
-    The largest weights come first, and each takes as much of what is left as it can. The `last`
-    of each row takes the rest, which another one's value makes a multiple of it.
+    The largest weights come first, and each takes as much of the remainder as it can. The `last` of
+    each row takes the rest, which another weight's value makes divisible by it.
     """
     row = np.arange(len(weights))
     divisor, others = weights[row, last], weights.copy()

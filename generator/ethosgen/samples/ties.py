@@ -1,6 +1,6 @@
 """Inputs of operators without weights whose results are as near as possible to a tie of rounding.
 
-There the ways of rounding differ: once or twice, up or away from zero, down before a second
+There the kinds of rounding differ: once or twice, up or away from zero, down before a second
 rounding.
 """
 
@@ -56,7 +56,7 @@ def _rescaled(x: Tensor, y: Tensor) -> Array:
 def _combined(
     combine: Callable[[Array, Array], Array], operands: Sequence[Tensor], y: Tensor
 ) -> list[Array]:
-    """Choose values of the larger operand beside those of the other, which may be constant."""
+    """Choose values of the larger operand for those of the other, which may be constant."""
     first, second = operands
     is_swapped = first.data is not None or (
         second.data is None and first.elements < second.elements
@@ -82,7 +82,7 @@ def _combined(
 
 
 def _partners(best: Array, distance: Array, places: Array, free: Tensor, y: Tensor) -> Array:
-    """Return the indices of the free operand's values, by the place of the other's beside each."""
+    """Return the indices of the free operand's values, by the index of the other's."""
     beside = np.broadcast_to(places, y.shape)
     shape = (1,) * (len(y.shape) - len(free.shape)) + free.shape
     beside = beside[tuple(slice(0, 1) if n == 1 else slice(None) for n in shape)].reshape(-1)
@@ -94,7 +94,7 @@ def _partners(best: Array, distance: Array, places: Array, free: Tensor, y: Tens
 
 
 def _candidates(tensor: Tensor, most: int) -> Array:
-    """Return all values of 8 bits, or at most so many at uneven distances."""
+    """Return all values of 8 bits, or a limited number at uneven distances."""
     info = np.iinfo(tensor.dtype)
     values = np.arange(info.min, info.max + 1)
     if len(values) <= max(most, 1 << 8):

@@ -1,8 +1,8 @@
 """The windows of its input that a layer sums, and how patterns for them fill the input.
 
-A window has the values that one sum reads. The windows lie side by side, so that the layer meets
-each as a whole where its stride is 1 or the size of a window. A layer with rows instead of pictures
-has windows of one pixel.
+A window has the values that one sum reads. The windows are side by side, so the layer reads each as
+a whole if its stride is 1 or the size of a window. A layer with rows instead of pictures has
+windows of one pixel.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ _BIASES = {"CONV_2D": 2, "DEPTHWISE_CONV_2D": 2, "FULLY_CONNECTED": 2, "TRANSPOS
 
 
 class WindowKind(Enum):
-    """How the sums of a layer read a window."""
+    """The way in which a layer's sums read a window."""
 
     WHOLE = auto()
     DEPTHWISE = auto()
@@ -35,7 +35,7 @@ class Windows:
 
     `weights` is (window, height, width, depth), without the zero point of `constant`. `channels`
     has the output channel of each row of `rows()`. `lay` fills an input with patterns of the shape
-    (round, *weights.shape): one round after the other, each from the window at `turn`.
+    (round, *weights.shape): round by round, each from the window at `turn`.
     """
 
     source: Tensor
@@ -47,7 +47,7 @@ class Windows:
     kind: WindowKind = WindowKind.WHOLE
 
     def thinned(self, most: int) -> "Windows":
-        """Return at most about so many of whole windows, all of others."""
+        """Return at most about this many of whole windows, all of others."""
         step = max(len(self.weights) // most, 1) if self.kind is WindowKind.WHOLE else 1
         return replace(self, weights=self.weights[::step], channels=self.channels[::step])
 
@@ -68,7 +68,7 @@ class Windows:
 
 
 def windows_of(operator: Operator, graph: Graph) -> Windows | None:
-    """Return the windows of a layer, or of a product of matrices, by a constant; else None."""
+    """Return the windows of a layer, or of a product of matrices, with a constant; else None."""
     tensors = [None if i == ABSENT else graph.tensors[i] for i in operator.inputs]
     if operator.code == "BATCH_MATMUL":
         return _matrices(operator, tensors[0], tensors[1])
@@ -177,12 +177,12 @@ def _dense(source: Tensor, constant: Tensor, bias: Tensor | None, values: Array)
 
 
 def _matrices(operator: Operator, x: Tensor | None, y: Tensor | None) -> Windows | None:
-    """Return the rows that meet the columns of a constant matrix, or the other way round."""
+    """Return the rows for the columns of a constant matrix, or the reverse."""
     if x is None or y is None or (x.data is None) == (y.data is None) or x.dtype == "float32":
         return None
     source, constant = (x, y) if x.data is None else (y, x)
     turned = {x.index: bool(operator.options.get("adj_x"))}
-    turned[y.index] = not operator.options.get("adj_y")  # rows of the first meet its columns
+    turned[y.index] = not operator.options.get("adj_y")  # rows of the first multiply its columns
     known = constant.quantization
     values = constant.array().astype(np.int64) - (known.zero_point[0] if known else 0)
     if turned[constant.index]:

@@ -1,1 +1,1 @@
-"""Cut a network into stages for several elements, and tell how long each takes."""
+"""Cut a network into stages for several elements, and time each."""

@@ -1,7 +1,7 @@
 """Choose the cuts of a pipeline: its slowest stage as fast as possible, within the memories.
 
-Dynamic programming over cuts: the best way to put the operators before a cut on the first k
-elements follows from the best ways for k - 1. The chain-on-chain partitioning problem, solved
+Dynamic programming over cuts: the best placement of the operators before a cut on the first k
+elements follows from the best ones for k - 1. The chain-on-chain partitioning problem, solved
 exactly in O(K * P^2) for K stages and P cuts.
 """
 
@@ -13,9 +13,9 @@ Cost = Callable[[int, int, int], float]
 
 
 def balance(positions: Sequence[int], stages: int, cost: Cost) -> tuple[int, ...] | None:
-    """Return the boundaries of the stages, both ends included; None if no way to cut fits.
+    """Return the boundaries of the stages, both ends included; None if no cuts fit.
 
-    Each stage has at least one operator. Of equally fast ways, the one with the earliest cuts.
+    Each stage has at least one operator. Among equally fast results, the earliest cuts win.
     """
     last = len(positions) - 1
     best = [0.0, *[inf] * last]

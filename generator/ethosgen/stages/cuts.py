@@ -1,4 +1,5 @@
-"""Find where a network can be cut and what crosses; make networks of the parts between cuts.
+"""Find the possible cuts of a network and the tensors that cross; make networks of the parts
+between.
 
 Operators keep the file's order. A cut at `position` is before the operator of that index: 0 is the
 start, the number of operators is the end. Variables and resources stay within one stage.
@@ -13,11 +14,11 @@ from ethosgen.values.network import ABSENT, CONTROL, HANDLE, STATEFUL, Graph, Ne
 
 @dataclass(frozen=True)
 class Stage:
-    """Operators `start` to `stop` - 1 of a network, as a network of its own.
+    """Operators `start` to `stop` - 1 of a network, as a separate network.
 
-    `receives` and `sends` are the tensors that cross the cuts, by index in the whole network. Of
-    them the stage reads `reads` and makes `makes`, in the order of its network's inputs and
-    outputs; it hands on the others.
+    `receives` and `sends` are the tensors that cross the cuts, by index in the whole network. The
+    stage reads `reads` and writes `makes`, in the order of its network's inputs and outputs; it
+    hands on the others.
     """
 
     start: int
@@ -42,7 +43,7 @@ def positions(graph: Graph) -> list[int]:
 
 
 def crossing(graph: Graph, position: int) -> tuple[int, ...]:
-    """Return the tensors that are live at a cut: made before it, and read or returned after it."""
+    """Return the live tensors at a cut: written before it, and read or returned after it."""
     count = len(graph.operators)
     if position == 0:
         return tuple(dict.fromkeys(graph.inputs))
@@ -110,7 +111,7 @@ def _used(operators: Sequence[Operator], reads: Sequence[int], makes: Sequence[i
 
 
 def _can_cross(graph: Graph, position: int) -> bool:
-    """Return whether what is live at a cut can be handed over, and each stage then has an input."""
+    """Return whether the live tensors at a cut can be handed over, and each stage has an input."""
     live = crossing(graph, position)
     if any(graph.tensors[i].dtype == HANDLE for i in live):
         return False

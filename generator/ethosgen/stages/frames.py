@@ -40,7 +40,7 @@ def handover(
 ) -> Handover:
     """Return the hand-over of a stage of `graph`; `place` is its number, and the number of all.
 
-    `windows` are those that it shares with the elements before and behind.
+    `windows` are those that it shares with the elements before and after it.
     """
     received, sent = offsets(graph, stage.receives), offsets(graph, stage.sends)
     received_window, sent_window = windows or (None, None)

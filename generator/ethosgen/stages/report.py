@@ -1,4 +1,4 @@
-"""The answer of a pipeline's run: outputs compared, and what each element took."""
+"""The answer of a pipeline's run: outputs compared, and each element's cycles."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -16,8 +16,8 @@ class ElementFigures:
     """The average cycles of an element for one sample, by its own clock.
 
     `cpu` is its network's work on the processor, `npu` on the NPU; `receive` and `send` are the
-    processor's work on frames, interrupts included. `wire` is the time of a frame on the link
-    behind, by its bandwidth.
+    processor's work on frames, interrupts included. `wire` is the time of a frame on the outgoing
+    link, by its bandwidth.
     """
 
     name: str
@@ -66,7 +66,7 @@ class PipelineReport:
     """A pipeline's run: the verdict is the whole network's, as on one element.
 
     `plans` are the elements'. `alone` are the cycles of the whole network on the first element,
-    None for the reason `why_not_alone`. `suspect` is there if outputs differ from the golden ones.
+    None for the reason `why_not_alone`. `suspect` is set if outputs differ from the golden ones.
     """
 
     network: str
@@ -126,7 +126,7 @@ class PipelineReport:
 
     @property
     def passed(self) -> bool:
-        """True only if every element of every sample was there and equal, or close enough."""
+        """True only if every element of every sample was present and equal, or close enough."""
         golden = self.golden
         exact = golden is not None and golden.elements > 0 and golden.mismatches == 0
         return exact and self.is_alone_equal and self._is_near
@@ -176,7 +176,7 @@ class PipelineReport:
 
 
 def plan_json(plan: PlanSummary) -> dict[str, Any]:
-    """Return an element's plan as an object of JSON types: who runs what, and what each offered."""
+    """Return an element's plan as an object of JSON types: who runs what, and each offer."""
     return {
         "npu": plan.npu,
         "npu_operators": plan.npu_operators,

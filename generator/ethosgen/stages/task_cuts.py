@@ -14,7 +14,7 @@ from ethosgen.values.network import Network
 def read_cuts(path: Path) -> tuple[tuple[int, int], ...]:
     """Read the first and the last operator of each task of a task graph, in order.
 
-    InputError if a task does not say which operators it has, or is for several elements.
+    InputError if a task does not state its operators, or is for several elements.
     """
     graph = read_graph(path)
     for index, task in enumerate(graph.tasks):

@@ -1,7 +1,8 @@
-"""Compute when each sample passes each element, from the times of an element for one.
+"""Compute the time at which each sample passes each element, from each element's times for one
+sample.
 
 An element receives, computes and sends one sample after the other; while it does, the next frame
-arrives in its second buffer. It sends only what the next element has room for.
+arrives in its second buffer. It sends only if the next element has room.
 """
 
 from collections.abc import Sequence
@@ -27,9 +28,9 @@ class Times:
 
 @dataclass(frozen=True)
 class PipelineTiming:
-    """`interval` between two outputs of a full pipeline, and a sample's way through an empty one.
+    """`interval` between two outputs of a full pipeline, and a sample's time through an empty one.
 
-    `full_latency` is a sample's way through a full pipeline. All in seconds.
+    `full_latency` is a sample's time through a full pipeline. All in seconds.
     """
 
     interval: float

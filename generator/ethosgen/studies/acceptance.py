@@ -67,7 +67,7 @@ class OutputDifference:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """The outcome of one operation's trials; `notes` say what could not be tried, and why.
+    """The outcome of one operation's trials; `notes` tell what could not be tried, and why.
 
     `steps` is the declared difference, and `differing` the number of elements that differ from the
     oracle's. `largest` is the largest difference in steps.
@@ -143,7 +143,7 @@ def _variants(chain: Chain) -> list[tuple[str, ...]]:
 def _allowed(
     accelerator: Wrapped, codes: tuple[str, ...], dtype: str, seed: int
 ) -> tuple[list[TrialNetwork], str]:
-    """Return trials that an accelerator takes, and the most frequent reason why not."""
+    """Return trials that an accelerator takes, and the most frequent reason for refusals."""
     trials: list[TrialNetwork] = []
     reasons: Counter[str] = Counter()
     for number in range(ATTEMPTS):

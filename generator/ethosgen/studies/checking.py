@@ -1,4 +1,4 @@
-"""Runs what an ethosgen.toml states, and compares the figures with its budgets."""
+"""Runs the checks of an ethosgen.toml, and compares the figures with its budgets."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def check(
 ) -> Checked:
     """Verify the networks, measure the accuracy if there are data, and compare with the budgets.
 
-    `folder` is the workspace's, from which its paths count.
+    `folder` is the workspace's, the base of its paths.
     """
     table = workspace.accuracy
     if workspace.budget.accuracy is not None and table is None:

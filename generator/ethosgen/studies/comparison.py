@@ -45,10 +45,9 @@ _RESOURCES = "templates", "accelerators"
 class ComparisonRequest:
     """What to compare: every combination of the values of each option.
 
-    `npus` and `memory_modes` may contain ALL, which means all that the board has; `memory_modes` ()
-    is the board's default. `arena_limits` are tried in addition to no limit. With `front`,
-    schedules are searched instead, and only the Pareto front of each NPU and memory mode is
-    measured.
+    `npus` and `memory_modes` may contain ALL, which means all of the board's; `memory_modes` () is
+    the board's default. `arena_limits` are tried in addition to no limit. With `front`, schedules
+    are searched instead, and only the Pareto front of each NPU and memory mode is measured.
     """
 
     networks: tuple[Path, ...]
@@ -157,7 +156,7 @@ def _compiled_for(source: Source) -> str | None:
     try:
         npu = compiled_for(read_source(source))
     except EthosgenError:
-        return None  # the reason is that of the file's points
+        return None  # the file's points have the reason
     return npu.name if npu else None
 
 
@@ -184,7 +183,7 @@ def _modes(asked: Sequence[str], board: Board, npu: str) -> list[str | None]:
         if mode != ALL:
             modes.append(mode)
         elif npu == NO_NPU or board.npu is None:
-            modes.append(None)  # without an NPU, they differ only in where the weights are
+            modes.append(None)  # without an NPU, they differ only in the place of the weights
         else:
             modes += board.memory_modes(find_accelerator(npu))
     return list(dict.fromkeys(modes))

@@ -1,4 +1,4 @@
-"""What differs between two answers of ethosgen, or two projects."""
+"""The differences between two answers of ethosgen, or two projects."""
 
 import json
 import re
@@ -33,10 +33,10 @@ Cycles = tuple[int | None, int | None]
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What one answer says of a network: its verdict, its figures, and where operators run.
+    """One answer's facts about a network: its verdict, its figures, and the operators' places.
 
     `places` has the place of each operator by its code and output, `costs` its cycles on the NPU
-    and on the CPU if a report says them. `subject` is what was tried where.
+    and on the CPU if a report has them. `subject` names the setting.
     """
 
     verdict: str
@@ -48,7 +48,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class FigureChange:
-    """A figure before and after; None where one side does not have it."""
+    """A figure before and after; None if one side does not have it."""
 
     title: str
     before: float | None
@@ -56,7 +56,7 @@ class FigureChange:
 
     @property
     def change(self) -> float | None:
-        """The change as a part of the figure before, None without one."""
+        """The change as a fraction of the figure before, None without one."""
         if not self.before or self.after is None:
             return None
         return self.after / self.before - 1
@@ -64,7 +64,7 @@ class FigureChange:
 
 @dataclass(frozen=True)
 class LayerChange:
-    """An operator's place and cycles before and after; None for what one side does not say."""
+    """An operator's place and cycles before and after; None if one side does not have them."""
 
     operator: str
     places: tuple[str | None, str | None]
@@ -74,9 +74,9 @@ class LayerChange:
 
 @dataclass(frozen=True)
 class NetworkDifference:
-    """What differs for a network; `moved` has each operator's place before and after.
+    """The differences for a network; `moved` has each operator's place before and after.
 
-    `layers` are all operators, if both sides are reports; `subjects` what was tried where.
+    `layers` are all operators, if both sides are reports; `subjects` names both settings.
     """
 
     network: str
@@ -111,7 +111,7 @@ def compare_answers(before: Path, after: Path) -> Sequence[NetworkDifference]:
 
 
 def read_snapshots(path: Path) -> dict[str, Snapshot]:
-    """Read what a file of --json or a project says of each of its networks."""
+    """Read the facts of a file of --json or a project about each of its networks."""
     if path.is_dir():
         if not is_project(path):
             raise InputError(f"'{path}' is not a project; name one, or a file of --json")
@@ -175,7 +175,7 @@ def _of_answer(answer: Mapping[str, Any]) -> tuple[str, Snapshot]:
 
 
 def _subject(answer: Mapping[str, Any]) -> str:
-    """Return what an answer is about: "ethos-u55-128, corstone300, shared_sram"."""
+    """Return the subject of an answer: "ethos-u55-128, corstone300, shared_sram"."""
     setting = answer.get("setting", answer)
     words = (setting.get("npu"), setting.get("board"), setting.get("memory_mode"))
     return ", ".join(str(word) for word in words if word)

@@ -161,8 +161,8 @@ def _golden(source: Source, oracle: str | None, count: int, seed: int) -> Answer
 def measure_front(point: Point) -> tuple[Result, ...]:
     """Measure the configurations on the front of a point's network, NPU and memory mode.
 
-    The point's own schedule is where the search starts. Only configurations on the front are
-    compared with the oracle.
+    The search starts from the point's own schedule. Only configurations on the front are compared
+    with the oracle.
     """
     try:
         place = find_place(point)

@@ -39,7 +39,7 @@ def quantize(
 ) -> QuantizationReport:
     """Write the quantized network and return the loss.
 
-    `preparation` is what pictures and sounds of a folder become.
+    `preparation` is the conversion of a folder's pictures and sounds.
 
     Raises InputError for unusable files and data, ToolError if the quantizer is not installed,
     UnsupportedError if it fails. Nothing is written then.
@@ -173,7 +173,7 @@ class _QuantizationRun:
         some: Arrays,
         labelled: tuple[Samples, Any] | None,
     ) -> Mixture | None:
-        """Return which results become int16; None if there is no budget."""
+        """Return the results that become int16; None if there is no budget."""
         budget = self.asked.max_loss
         if budget is None:
             return None
@@ -232,11 +232,11 @@ class _QuantizationRun:
 
     @property
     def changes_ends(self) -> bool:
-        """Whether inputs and outputs become integers behind the quantizer."""
+        """Whether inputs and outputs become integers after the quantizer."""
         return self.asked.io == INTEGER and self.quantizer.ends[0] != INTEGER
 
     def integer_ends(self, some: Arrays) -> list[str]:
-        """Make inputs and outputs integers if the user asks for it; return their names."""
+        """Make inputs and outputs integers if the user requests it; return their names."""
         if not self.changes_ends:
             return []
         ((answer, _),) = self.ask(("integer_ends", {}, some))

@@ -76,7 +76,7 @@ class ReportRequest:
 
     `on` is a target, SIMULATE, or None: QEMU if it has the recipe's board, otherwise SIMULATE.
     `quality` are files of --json of `accuracy` and `quantize` about the same network. `coverage`
-    also measures what the samples reach of the generated C.
+    also measures the part of the generated C that the samples reach.
     """
 
     recipe: Recipe
@@ -129,7 +129,7 @@ def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
 
 
 def _board(recipe: Recipe) -> Board:
-    """Return the recipe's board as firmware in the recipe's security state sees it."""
+    """Return the recipe's board in the recipe's security state."""
     assert recipe.board is not None
     return load_board(recipe.board).in_state(recipe.security)
 
@@ -307,7 +307,7 @@ class Files:
 
 
 def is_ours(path: Path, marks: Sequence[str] = _MARKS) -> bool:
-    """Return whether a file begins like those that we write; `marks` show that."""
+    """Return whether a file begins like those that we write, with one of `marks`."""
     try:
         with path.open("rb") as file:
             start = file.read(_START_BYTES).decode("utf-8", "replace")

@@ -86,7 +86,7 @@ def run_chunks(
         while waiting:
             yield _result(*waiting.popleft())
     except BaseException as error:
-        running.close()  # nobody waits for chunks that have begun
+        running.close()  # nothing waits for chunks that have begun
         if not isinstance(error, BrokenProcessPool):
             raise
         raise TargetError(_NO_GUARD if unguarded.exists() else _DIED) from None

@@ -61,7 +61,7 @@ class Opened:
 
     @property
     def identity(self) -> bytes:
-        """What distinguishes its elements from those of other pipelines."""
+        """An identity that distinguishes its elements from other pipelines'."""
         return identity_of(source_of(self.network).data, self.manifest.boundaries)
 
     def folders(self) -> list[str]:
@@ -72,7 +72,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Rig:
-    """How elements run: on boards at `ports`, by name, the others on QEMU.
+    """The setting of elements: boards at `ports`, by name, the others on QEMU.
 
     `tap` and `timeout_s` are as for Elements.
     """
@@ -175,7 +175,7 @@ def _suspect(
     watch: Watch,
     rig: "Rig",
 ) -> Suspect | None:
-    """Run again up to the first sample that differs, and find the faulty element."""
+    """Run again up to the first differing sample, and find the faulty element."""
     if golden is None or golden.first is None or criteria.golden is not None:
         return None
     if rig.ports:
@@ -196,7 +196,7 @@ def _info(opened: Opened, folder: str) -> "ProjectInfo":
 
 
 def require_ports(opened: Opened, ports: "Mapping[str, ElementPorts]") -> None:
-    """Raise InputError unless all lines that boards need are named, and no others."""
+    """Raise InputError unless exactly the lines that boards need are named."""
     manifest = opened.manifest
     names = [element.name for element in manifest.elements]
     strange = next((name for name in ports if name not in names), None)

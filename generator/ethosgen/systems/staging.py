@@ -86,8 +86,8 @@ def create_pipeline(
     """Cut a network for a system's elements, and write a project for each.
 
     `cuts`, if given, are the boundaries between stages, with both ends. Nothing is written unless
-    all stages fit. InputError if the network cannot be cut into so many stages, CapacityError if a
-    stage fits no element.
+    all stages fit. InputError if the network cannot be cut into this many stages, CapacityError if
+    a stage fits no element.
     """
     if options.steps:
         raise InputError("a pipeline's outputs must equal the oracle's; omit --allow-difference")
@@ -132,7 +132,7 @@ def find_boundaries(
     forbidden: Sequence[tuple[int, int, int]] = (),
     chosen: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """Return the best cuts by estimate; CapacityError says by how much the best stage is too large.
+    """Return the best cuts by estimate; CapacityError tells how far the best stage is too large.
 
     `forbidden` are stages, as element and boundaries, that proved too large. `chosen` are the only
     places to cut, all places where it is possible if None.
@@ -165,7 +165,7 @@ def _require_cuttable(network: Network, system: System) -> None:
 
 
 def _too_large(estimates: Estimates, cuts: Sequence[int]) -> str:
-    """Say which part of the network fits no element, or that all together are too large."""
+    """Name the part of the network that fits no element, or report that the sum is too large."""
     network, elements = estimates.network, estimates.system.elements
     for start, stop in pairwise(cuts):
         shortages = [
@@ -190,7 +190,7 @@ def _too_large(estimates: Estimates, cuts: Sequence[int]) -> str:
 
 
 def _chosen_too_large(estimates: Estimates, cuts: Sequence[int]) -> str:
-    """Say which stage between given cuts does not fit its element."""
+    """Name the stage between given cuts that does not fit its element."""
     network = estimates.network
     for k, (start, stop) in enumerate(pairwise(cuts)):
         if short := estimates.shortage(k, start, stop):

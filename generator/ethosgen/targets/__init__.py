@@ -171,7 +171,7 @@ def _end(session: Session, target: Target) -> None:
 
 @dataclass(frozen=True)
 class _How:
-    """How samples run: the target's kind, a limit for each, bounds, and what is measured."""
+    """The setting of a run: the target's kind, the limit per sample, bounds, measurements."""
 
     kind: TargetKind
     timeout_s: float
@@ -217,7 +217,7 @@ def _run_session(
 
 
 def _profiled(sample: Sample, profile: Profile) -> Sample:
-    """Return a sample with its profile; its own count then leaves out the hooks' cost too."""
+    """Return a sample with its profile; its own count then also leaves out the hooks' cost."""
     instructions = None if sample.cpu_instructions is None else profile.total
     return replace(sample, profile=profile, cpu_instructions=instructions)
 

@@ -3,11 +3,11 @@
 The memory that QEMU shares is the processor's view through the cache. The NPU works on main
 memory, which is a copy here. A line of 32 bytes moves between them only when the firmware flushes
 it, or when the cache evicts it, which caches may do at any time. The cache is as large as the
-memory, so it never evicts a line for lack of space. A line is dirty if it differs from what was
-last read into it.
+memory, so it never evicts a line for lack of space. A line is dirty if it differs from its content
+when it was last read.
 
 The firmware accesses the cache through a page below the NPU's registers. `cache_header` is C
-code for that; GCC's -include puts it before the library's hooks, which take the page for the
+code for that; GCC's -include puts it before the library's hooks, which treat the page as the
 processor's registers.
 """
 

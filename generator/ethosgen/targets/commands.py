@@ -1,4 +1,4 @@
-"""The conversation with an application that takes commands, as MLPerf Tiny's runner has it.
+"""The conversation with an application that takes commands, like MLPerf Tiny's runner's.
 
 We send text that ends with '%', and it answers in lines, the last of which is "m-ready".
 """
@@ -48,7 +48,7 @@ class CommandSession:
         self._text = bytearray()
 
     def start(self, digest: str, timeout_s: float) -> None:
-        """Wait for the application; TargetError if it has another library than the project's."""
+        """Wait for the application; TargetError if its library is not the project's."""
         self._greet(Deadline(timeout_s, "answer on its console"))
         told = [match[1] for match in map(_DIGEST.match, self.ask("profile", timeout_s)) if match]
         if told != [digest]:
@@ -58,7 +58,7 @@ class CommandSession:
             )
 
     def _greet(self, deadline: Deadline) -> None:
-        """Send greetings until the last one is answered, so that no other answer is on its way."""
+        """Send greetings until the last one is answered, so that no other answer is pending."""
         for number in count(1):
             deadline.check()
             self._send(f"{_GREETING}{number}")
@@ -80,7 +80,7 @@ class CommandSession:
         self._console.write((command + _END).encode())
 
     def _read(self, deadline: Deadline) -> list[str] | None:
-        """Return the lines until the last of an answer, None if it does not come in time."""
+        """Return the lines until the last of an answer, None if it does not arrive in time."""
         lines: list[str] = []
         while not deadline.is_over:
             line = self._next_line()

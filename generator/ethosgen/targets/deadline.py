@@ -6,7 +6,7 @@ from ethosgen.values.errors import TargetError
 
 
 class Deadline:
-    """A time limit; `what` describes what must happen within it, for the error."""
+    """A time limit; `what` names the awaited event, for the error."""
 
     def __init__(self, seconds: float, what: str) -> None:
         self.seconds = seconds

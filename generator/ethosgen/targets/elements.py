@@ -2,8 +2,8 @@
 
     host ── element 0 ── element 1 ── … ── host
 
-Samples go in as fast as the first element takes them. Each element also has a console, over
-which it is identified, and asked about its progress if the outputs stay out.
+Samples go in as fast as the first element takes them. Each element also has a console, over which
+it is identified, and queried about its progress if outputs are missing.
 """
 
 import os
@@ -61,7 +61,7 @@ DAMAGED, LOST, OVERRUN, CREDIT, FOREIGN = 0x101, 0x102, 0x103, 0x104, 0x105
 class ElementFirmware:
     """An element to run: its name, its project and firmware, its NPU model if it has an NPU.
 
-    `ports` are those of a board; None stands for QEMU, which needs the firmware.
+    `ports` are those of a board; None means QEMU, which needs the firmware.
     """
 
     name: str
@@ -92,8 +92,8 @@ class Elements(ExitStack):
     """The running elements of a pipeline, from entering the context to leaving it.
 
     `sent_bytes` is the size of an output frame's tensors, `identity` the pipeline's, `windows` the
-    places of frames in shared memory, from the first element's to the host's. `tap` changes what
-    the lines carry, for tests. With `is_recording`, `recorders` keep the frames of each line.
+    places of frames in shared memory, from the first element's to the host's. `tap` changes the
+    data on the lines, for tests. With `is_recording`, `recorders` keep the frames of each line.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Elements(ExitStack):
     ) -> list[bytes | None]:
         """Run frames of inputs through all elements; return the frames of outputs, in order.
 
-        None stands for a sample without outputs, since a network waits for more inputs. TargetError
+        None means a sample without outputs, since a network waits for more inputs. TargetError
         names the element that died, hung, dropped or damaged a frame, or failed.
         """
         for sample in samples:
@@ -216,7 +216,7 @@ class Elements(ExitStack):
             for target, member in zip(self.targets, self.members, strict=True)
         ]
         if any(member.ports for member in self.members):
-            self._greet()  # a board may still send what is left of another run to its neighbour
+            self._greet()  # a board may still send the rest of another run to its neighbour
         self._hellos = self._greet()
         for line in (self._feeder.line, self._collector.line):
             drain(line)
@@ -229,7 +229,7 @@ class Elements(ExitStack):
                 hellos.append(session.hello(_HELLO_S))
                 target.settle()
                 check_hello(hellos[-1], self.members[number].info)
-                session.report(_HELLO_S)  # behind any repeated greeting, which forgets frames
+                session.report(_HELLO_S)  # after any repeated greeting, which forgets frames
         return hellos
 
     def _target(
@@ -259,7 +259,7 @@ class Elements(ExitStack):
         far: End,
         forward: Callable[[bytes], bytes] = lambda data: data,
     ) -> None:
-        """Carry what the line before element `number` carries."""
+        """Carry the data on the line before element `number`."""
         relay = Relay(near, far, forward)
         for end in (near, far):
             self.callback(end.close)
@@ -349,9 +349,9 @@ class Elements(ExitStack):
             time.sleep(_SLICE_S)
 
     def _ask_around(self, watched: "_Patience") -> None:
-        """Ask elements for their progress; raise once it is certain that nothing more comes.
+        """Query elements for their progress; raise once it is certain that nothing more comes.
 
-        An element on a busy machine may answer late: before one is blamed, it has more time.
+        An element on a busy machine may answer late: before one is blamed, it gets more time.
         """
         is_over = watched.is_over
         limit_s = min(self._timeout_s, _ANSWER_S) if is_over else _IDLE_S
@@ -377,7 +377,7 @@ class Elements(ExitStack):
     def _stall(self, reports: Sequence[ElementReport | None]) -> str:
         """Name the element at which a frame stopped, from counts of frames.
 
-        An element that waits for room holds up all before it, so the last one that stopped counts.
+        An element that waits for room delays all before it, so the last one that stopped counts.
         """
         arrived, place, behind = self._collector.received, "at the host", "the host"
         for name, report in zip(reversed(self._names), reversed(reports), strict=True):
@@ -464,7 +464,7 @@ class _Patience:
 
     @property
     def is_idle(self) -> bool:
-        """Return whether it is time to ask again."""
+        """Return whether it is time for another query."""
         return time.monotonic() - self._asked > _IDLE_S
 
     @property
@@ -473,7 +473,7 @@ class _Patience:
         return time.monotonic() - self._since > self._limit_s
 
     def is_same(self, said: object) -> bool:
-        """Return whether the elements say the same as the last time; remember it."""
+        """Return whether the elements report the same as the last time; remember it."""
         is_same, self._said = said == self._said, said
         self._asked = time.monotonic()
         if not is_same:

@@ -1,6 +1,6 @@
 """The conversation with an application, the counterpart of its application/feed.c.
 
-We send the items that a sensor would give, and it prints lines of text between its answers.
+We send a sensor's items, and it prints lines of text between its answers.
 """
 
 import struct
@@ -34,7 +34,7 @@ OnLine = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Ending:
-    """The application's own account: items, lines printed, and those that tell failures.
+    """The application's own account: items, printed lines, and those that report failures.
 
     `ticks` of a clock of `ticks_hz` were work, without waits for its input and for the NPU.
     """
@@ -47,7 +47,7 @@ class Ending:
 
 
 class FeedSession(Session):
-    """A conversation with an application; `lines` are those that it has printed."""
+    """A conversation with an application; `lines` are its printed lines."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class FeedSession(Session):
             self._ask(SessionRequest.DATA, body, timeout_s, "take its input")
 
     def finish(self, timeout_s: float) -> Ending:
-        """End the input, when the application has worked on all of it."""
+        """End the input when the application has processed all of it."""
         body = self._ask(SessionRequest.END, b"", timeout_s, "end its work")
         if len(body) != _ENDING.size:
             raise ProtocolError("the application's end marker is invalid; build it again")

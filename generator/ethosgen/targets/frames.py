@@ -37,7 +37,7 @@ class Frame:
 class Decoder:
     """Finds frames in received data; drops damaged ones, for the sender to repeat.
 
-    `between` gets what is not a frame: damaged ones, or text that the firmware prints.
+    `between` gets everything else: damaged frames, or text that the firmware prints.
     """
 
     def __init__(self, between: Callable[[bytes], None] = lambda _data: None) -> None:
@@ -46,7 +46,7 @@ class Decoder:
         self.dropped = 0
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Process received bytes, in any portions, and return the frames that they complete."""
+        """Process received bytes, in any portions, and return the completed frames."""
         self._pending += data
         *whole, rest = self._pending.split(b"\0")
         frames = []

@@ -1,7 +1,7 @@
 """Arm's Fixed Virtual Platforms: the board with its NPU, as a program.
 
 The console's UART is a TCP socket. The firmware's output there, its end marker and its outputs,
-decides about a run; the FVP's exit status only says why the FVP ended, so it is ignored.
+decides about a run; the FVP's exit status tells only why the FVP ended, so it is ignored.
 """
 
 import re

@@ -78,10 +78,10 @@ class Firmware:
 class TargetKind:
     """A kind of target: how a firmware is built for it, started on it, and measured.
 
-    `start` makes a target for a firmware. `variant` names the build: "board" as for the board
-    itself. `counts_instructions` is false where the firmware's counter measures time, `has_clock`
-    where it stops while a network runs. `can_run` says whether it runs a board's firmware,
-    `platform` names the only one that it runs.
+    `start` creates a target for a firmware. `variant` names the build: "board" as for the board
+    itself. `counts_instructions` is false if the firmware's counter measures time, `has_clock` if
+    it stops while a network runs. `can_run` tells whether it runs a board's firmware, `platform`
+    names the only one that it runs.
     """
 
     start: Callable[[Firmware], Target]

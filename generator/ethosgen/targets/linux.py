@@ -32,7 +32,7 @@ class PipedTarget(ProcessTarget):
     """A program whose console is its standard input and output."""
 
     def _death(self, status: int) -> str:
-        """Return the message that the program has ended; a signal is what a crash looks like."""
+        """Return the message that the program has ended; a crash shows as a signal."""
         number = -status if status < 0 else status - _SIGNAL_STATUS
         try:
             return f"{self._title}: the program was ended by {Signals(number).name}"
@@ -75,7 +75,7 @@ def find_sysroot(board: Board) -> Path | None:
 
 @dataclass(frozen=True)
 class SshHost:
-    """A computer that ssh reaches: its address as ssh takes it."""
+    """A computer that ssh reaches: its address for ssh."""
 
     address: str
 
@@ -123,7 +123,7 @@ class SshTarget(PipedTarget):
                 f"cannot copy the program to '{self._address}': {error}"
                 f"{': ' if words else ''}{words}"
             ) from None
-        folder = output.strip().splitlines()[-1:]  # a login may print words of its own first
+        folder = output.strip().splitlines()[-1:]  # a login may print its own words first
         if not folder or not folder[0].startswith("/"):
             raise TargetError(
                 f"'{self._address}' did not say where the program is: {output.strip()}"

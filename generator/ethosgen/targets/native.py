@@ -1,6 +1,6 @@
 """A Zephyr application for native_sim: a program on this machine, with its console on its pipes.
 
-The application itself starts the NPU model, so that its unit tests need nothing else.
+The application itself starts the NPU model, so its unit tests need nothing else.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Reads what a firmware counted in each step, in the unit of its clock."""
+"""Reads a firmware's counts of each step, in the unit of its clock."""
 
 from collections.abc import Sequence
 
@@ -14,8 +14,8 @@ NANOSECONDS = 1_000_000_000
 def unit_of(board: Board, kind: TargetKind, ticks_hz: int) -> Unit:
     """Return the unit of a firmware's clock on a target.
 
-    `ticks_hz` is its rate as the firmware knows it. On QEMU the board file decides: for some of
-    QEMU's machines Zephyr names another rate, or reads another clock.
+    `ticks_hz` is its rate in the firmware. On QEMU the board file decides: for some of QEMU's
+    machines Zephyr names another rate, or reads another clock.
     """
     if board.linux is not None:
         return Unit("nanoseconds", ticks_hz / NANOSECONDS)

@@ -1,12 +1,12 @@
 """QEMU with the NPU model attached, or alone for a board without an NPU.
 
-QEMU has no Ethos-U. Its board's DDR is a file that this process maps too; the end of it is the
+QEMU has no Ethos-U. Its board's DDR is a file that this process also maps; the end of it is the
 NPU's register file, and the firmware's driver uses it like the NPU's own. The model polls the page,
 runs command streams on the mapped memory, and sends a byte to an unused UART; the firmware's
 handler for that UART pends the NPU's interrupt.
 
-Devices of the user's have pages of their own below it, and their models processes of their own; the
-byte names the device whose interrupt is pended.
+The user's devices have their own pages below it, and their models have their own processes; the
+byte identifies the device whose interrupt is pended.
 """
 
 import contextlib
@@ -52,8 +52,8 @@ class QemuTarget(ProcessTarget):
     `cache_seed` there is a data cache between processor and NPU (ethosgen.targets.cache), which
     evicts lines, seeded with it. TargetError with QEMU's own output if it dies, DeviceFault if a
     device's model fails. `wires` are connected to serial ports by QEMU's
-    numbers, and are closed here. `ram` is a file that others share, in place of one of its own.
-    `options` are more arguments of QEMU.
+    numbers, and are closed here. `ram` is a file that others share, instead of its own. `options`
+    are more arguments for QEMU.
     """
 
     noise = ("icount sleep disabled and no active timers",)  # printed for firmware that sleeps
@@ -111,7 +111,7 @@ class QemuTarget(ProcessTarget):
         super().check()
 
     def settle(self) -> None:
-        """Delete the files that QEMU has open: from here on the memory lives as long as it does."""
+        """Delete the files that QEMU has open: from here on the memory lives as long as QEMU."""
         if self._loadable_elf is not None:
             self._loadable_elf.unlink(missing_ok=True)
             self._loadable_elf = None
@@ -142,7 +142,7 @@ class QemuTarget(ProcessTarget):
 
     @property
     def _facts(self) -> SharedRam:
-        """The shared memory, for what happens only with an NPU or devices."""
+        """The shared memory, for code that runs only with an NPU or devices."""
         assert self._shared is not None
         return self._shared
 
@@ -184,7 +184,7 @@ class QemuTarget(ProcessTarget):
             model.start(shared, page, list(self._parts()), line)
 
     def _open_ram(self) -> tuple[Path, int]:
-        """Return the file of the shared memory, made unless it was given, and its open handle."""
+        """Return the file of the shared memory, created unless given, and its open handle."""
         if self._given_ram is not None:
             return self._given_ram, os.open(self._given_ram, os.O_RDWR)
         file, handle = make_ram(self._facts, self._used_bytes())
@@ -209,7 +209,7 @@ class QemuTarget(ProcessTarget):
         return describe_lockup(self._read_log(), self._elf) or super()._death(status)
 
     def _words(self) -> str:
-        """Return the end of QEMU's output, but no dump of registers that was put into words."""
+        """Return the end of QEMU's output, without an already described dump of registers."""
         return "" if describe_lockup(self._read_log(), self._elf) else super()._words()
 
     def _used_bytes(self) -> int:
@@ -238,7 +238,7 @@ class QemuTarget(ProcessTarget):
     ) -> list[SharedMemory]:
         """Return the firmware's sections in shared memory; the NPU must not access anything else.
 
-        With `load` they have their contents at once, not only after QEMU has started.
+        With `load` they have their contents at once, before QEMU has started.
         """
         segments = []
         for (name, start, size, is_writable), data in self._parts(load).items():
@@ -301,7 +301,7 @@ class QemuTarget(ProcessTarget):
 
 
 def make_ram(facts: SharedRam, needed_bytes: int) -> tuple[Path, int]:
-    """Make a file for QEMU's shared memory, of which so many bytes are used; return it open."""
+    """Create a file for QEMU's shared memory, with this many bytes in use; return it open."""
     folder = _ram_folder(needed_bytes + _SPARE_BYTES)
     handle, name = tempfile.mkstemp(prefix="ethosgen-", suffix=".ram", dir=folder)
     try:
@@ -337,7 +337,7 @@ def qemu_arguments(
 ) -> list[str]:
     """Return QEMU's arguments: memory, console, bell, and time counted in instructions.
 
-    `more` are images to load beside the one that starts.
+    `more` are images to load besides the one that starts.
     """
     serials = {facts.serial: "chardev:console"}
     serials |= {number: f"chardev:wire{number}" for number in wires}
@@ -369,7 +369,7 @@ def qemu_arguments(
 
 
 def loader_arguments(loaded: Mapping[int, Path]) -> list[str]:
-    """Return the arguments that load files beside the firmware, each to its address."""
+    """Return the arguments that load files besides the firmware, each to its address."""
     return [
         argument
         for address, file in loaded.items()
@@ -383,7 +383,7 @@ def _escaped(file: Path) -> str:
 
 
 def load_arguments(elf: Path, more: Sequence[Path]) -> list[str]:
-    """Return QEMU's arguments for the image that starts and those beside it."""
+    """Return QEMU's arguments for the image that starts and for the others."""
     paths = [str(image).replace(",", ",,") for image in more]  # a comma ends an option's value
     loads = [word for path in paths for word in ("-device", f"loader,file={path}")]
     return ["-kernel", str(elf), *loads]

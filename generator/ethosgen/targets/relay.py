@@ -19,7 +19,7 @@ _CHUNK = 4096
 class ElementPorts:
     """The serial ports of an element that is a board.
 
-    The lines before and behind are None where they lead to another board, not here.
+    The lines before and after it are None if they lead to another board, not here.
     """
 
     console: SerialLine
@@ -28,7 +28,7 @@ class ElementPorts:
 
 
 class End(Protocol):
-    """An end of a line, as sockets have it."""
+    """An end of a line, with a socket's methods."""
 
     def fileno(self) -> int:
         """Return the file descriptor, for `select`."""
@@ -80,7 +80,7 @@ class SerialEnd:
 
 
 class Relay(threading.Thread):
-    """Carries bytes between two ends; what goes from the first to the second passes `forward`."""
+    """Carries bytes between two ends; data from the first to the second pass through `forward`."""
 
     def __init__(
         self, first: End, second: End, forward: Callable[[bytes], bytes] = lambda data: data

@@ -1,4 +1,4 @@
-"""TrustZone on a target: the secure image beside a firmware, and what it confirms."""
+"""TrustZone on a target: a firmware's secure image, and its evidence."""
 
 from enum import IntFlag
 from pathlib import Path
@@ -13,7 +13,7 @@ SECURE_IMAGE = "secure.elf"
 
 
 def images(elf: Path, board: Board) -> tuple[Path, ...]:
-    """Return the images of a firmware, that which starts first."""
+    """Return the images of a firmware, in the order in which they start."""
     return (secure_image(elf), elf) if board.is_non_secure else (elf,)
 
 
@@ -29,7 +29,7 @@ def secure_image(elf: Path) -> Path:
 
 
 class Evidence(IntFlag):
-    """What the secure image found, as in a project's secure/veneers.h."""
+    """The secure image's findings, as in a project's secure/veneers.h."""
 
     CALLER = 1 << 0
     IMAGE = 1 << 1

@@ -109,7 +109,7 @@ class RunReply:
 
 @dataclass(frozen=True)
 class ProfileReply:
-    """What a run counted outside of all steps and in each step.
+    """A run's counts outside all steps and in each step.
 
     Each count has the cost of the hook for each entry: `hook_ticks` is that of `hook_calls` calls.
     """
@@ -130,7 +130,7 @@ class EndMarker:
 
 @dataclass(frozen=True)
 class ElementReport:
-    """The account of an element of a pipeline since its greeting: frames, and ticks in all."""
+    """The account of an element of a pipeline since its greeting: frames, and total ticks."""
 
     received: int
     sent: int
@@ -147,7 +147,7 @@ class ElementReport:
 
 
 def _alive() -> None:
-    """Report that the target is alive: the default if nothing can find out."""
+    """Report that the target is alive: the default if nothing can check."""
 
 
 class Session:
@@ -182,7 +182,7 @@ class Session:
         return Decoder()
 
     def hello(self, timeout_s: float) -> Hello:
-        """Ask for the firmware's identity; ProtocolError if it uses another protocol version."""
+        """Request the firmware's identity; ProtocolError if it uses another protocol version."""
         # A request sent before the firmware listens is lost, so this one is repeated soon.
         body = self._ask(
             SessionRequest.HELLO, b"", timeout_s, "answer on its console", _HELLO_RETRY_S
@@ -240,7 +240,7 @@ class Session:
         return bytes(data)
 
     def report(self, timeout_s: float) -> ElementReport:
-        """Ask an element of a pipeline for its report."""
+        """Request the report of a pipeline's element."""
         body = self._ask(SessionRequest.REPORT, b"", timeout_s, "answer on its console")
         if len(body) != _REPORT.size:
             raise ProtocolError("the firmware's report is invalid; build it again")
@@ -249,9 +249,9 @@ class Session:
         return report
 
     def profile(self, steps: int, timeout_s: float) -> ProfileReply:
-        """Ask for what the last run counted in each of its steps."""
+        """Request the last run's counts of its steps."""
         counts: list[Count] = []
-        while len(counts) < steps + 1:  # place 0 is outside of all steps
+        while len(counts) < steps + 1:  # place 0 is outside all steps
             request = len(counts).to_bytes(4, "little")
             body = self._ask(SessionRequest.PROFILE, request, timeout_s, "send its profile")
             head, rest = body[: _PROFILE.size], body[_PROFILE.size :]

@@ -75,7 +75,7 @@ def find_slots(elf: Path, info: ProjectInfo) -> dict[int, Path]:
 
 
 def describe_refusal(status: int, info: ProjectInfo) -> str:
-    """Return why a firmware refuses weights or failed its self-test, and what to do; else ""."""
+    """Return why a firmware refuses weights or failed its self-test, with the remedy; else ""."""
     if status in _FAILED_TESTS:
         return (
             f": {_FAILED_TESTS[Status(status)]}; build the firmware again, and on a board flash it "
@@ -94,7 +94,7 @@ def describe_refusal(status: int, info: ProjectInfo) -> str:
 def without_slots(elf: Path, slots: Iterable[int]) -> bytes:
     """Return an ELF whose segments do not clear the slots at these addresses.
 
-    QEMU refuses to load a file to where the ELF has a segment, even one without content.
+    QEMU refuses to load a file to addresses of an ELF segment, even one without content.
     """
     data = bytearray(elf.read_bytes())
     with elf.open("rb") as file:

@@ -1,4 +1,4 @@
-"""The stack of a bare-metal firmware's main(): its size, and what to say when it is used up."""
+"""The stack of a bare-metal firmware's main(): its size, and the message when it is used up."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ _FRAME_BYTES, _FAR_BYTES = 0x20, 0x10000
 
 
 def overflow_text(size: int | None, script: str = "board/*.ld") -> str:
-    """Return what happened and what to do; `size` is the stack's in bytes, None if unknown."""
+    """Return what happened and the remedy; `size` is the stack's in bytes, None if unknown."""
     of = "" if size is None else f" of {counted(size, 'byte')}"
     return (
         f"main()'s stack{of} overflowed, so no result can be trusted; increase __stack_bytes in "
@@ -38,7 +38,7 @@ def stack_size(elf: Path) -> int | None:
 
 
 def describe_lockup(log: str, elf: Path) -> str | None:
-    """Return what QEMU's output says of a fault inside of a fault; None if it reports none."""
+    """Describe a fault within a fault from QEMU's output; None if it reports none."""
     if "qemu: fatal: Lockup" not in log:
         return None
     registers = dict(_REGISTER.findall(log))
@@ -54,7 +54,7 @@ def describe_lockup(log: str, elf: Path) -> str | None:
 
 
 def _find_stack(elf: Path) -> range | None:
-    if not elf.is_file():  # of a board that somebody else has flashed
+    if not elf.is_file():  # of a board that someone else has flashed
         return None
     with elf.open("rb") as file:
         symbols = ELFFile(file).get_section_by_name(".symtab")
@@ -65,7 +65,7 @@ def _find_stack(elf: Path) -> range | None:
 
 
 def check_stack(used: int, size: int | None) -> None:
-    """Raise TargetError if a firmware has used all of its stack: more was wanted.
+    """Raise TargetError if a firmware has used all of its stack: it needed more.
 
     A firmware fills the stack with a pattern at its start, and counts what has changed.
     """

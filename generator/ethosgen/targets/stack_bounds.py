@@ -28,11 +28,11 @@ class StackBounds:
         self.used: dict[int, int] = {}
 
     def check(self, network: int, used: int, *, is_whole: bool = True) -> None:
-        """Raise TargetError if a run used more stack than can be; 0 bytes are an unknown use.
+        """Raise TargetError if a run used more stack than possible; 0 bytes mean unknown use.
 
-        A run that is not whole had no output yet.
+        An incomplete run had no output yet.
         """
-        if not used or not self._elf.is_file():  # a board that somebody else has flashed
+        if not used or not self._elf.is_file():  # a board that someone else has flashed
             return
         if network not in self.needs:
             self.needs[network] = self._find(self._info.names[network])
@@ -48,10 +48,10 @@ class StackBounds:
             self.used[network] = max(used, self.used.get(network, 0))
 
     def compare(self) -> None:
-        """Log each bound that is far above what the runs used, or raise TargetError if TIGHT.
+        """Log each bound that is far above the runs' use, or raise TargetError if TIGHT.
 
-        It is no fault of a user's: samples need not take the deepest path. The NPU's interrupt
-        is left out, since in a run it comes during the wait and not at the deepest place.
+        This is not the user's fault: samples need not take the deepest path. The NPU's interrupt is
+        left out, since in a run it comes during the wait and not at the deepest place.
         """
         for network, used in self.used.items():
             need = self.needs[network]

@@ -1,4 +1,4 @@
-"""Names the function at an address, for faults of firmware whose file is gone with its build."""
+"""Names the function at an address, for faults of firmware whose file is deleted with its build."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ _THUMB = 1
 
 
 def place_of(address: int, elf: Path) -> str:
-    """Return where an address of code is in a file: in a function, or in none."""
+    """Describe the place of a code address in a file: in a function, or in none."""
     function = function_at(address, elf)
     if function is None:
         return f"no function of {elf.name} is there"

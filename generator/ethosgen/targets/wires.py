@@ -1,4 +1,4 @@
-"""The host's ends of a pipeline: it sends frames to the first element, and takes the last one's.
+"""The host's ends of a pipeline: it sends frames to the first element, and receives the last one's.
 
 The frames are those of the firmware's model/ethosgen_handover.c.
 """
@@ -53,7 +53,7 @@ class Slots:
 
 
 class Recorder:
-    """Keeps the tensors of each frame that goes over one line, as its receiver gets it."""
+    """Keeps the tensors of each frame on one line, as its receiver gets it."""
 
     def __init__(self, slots: Slots | None) -> None:
         self._slots = slots
@@ -61,9 +61,9 @@ class Recorder:
         self.frames: list[bytes] = []
 
     def take(self, data: bytes) -> None:
-        """Take what the line carries: frames, or doorbells of frames in shared memory."""
+        """Take the line's data: frames, or doorbells of frames in shared memory."""
         if self._slots is not None:
-            for _ in data:  # the receiver hears of the frame after this
+            for _ in data:  # the receiver learns of the frame after this
                 self._keep(self._slots.of(len(self.frames)).tobytes())
             return
         self._pending += data
@@ -71,7 +71,7 @@ class Recorder:
             del self._pending[:size]
 
     def _keep(self, data: bytes | bytearray) -> int | None:
-        """Keep the frame at the start of `data`; return its size, None if it is not there yet."""
+        """Keep the frame at the start of `data`; return its size, None if it is incomplete."""
         if len(data) < HEADER_BYTES:
             return None
         stop = HEADER_BYTES + _HEADER.unpack_from(data)[_SIZE]
@@ -82,7 +82,7 @@ class Recorder:
 
 
 def drain(line: socket.socket) -> None:
-    """Forget what has arrived on a line; who works with it next says that it is lost."""
+    """Discard the data that has arrived on a line; its next user reports a loss."""
     with suppress(OSError):
         while select.select([line], [], [], 0)[0] and line.recv(_CHUNK):
             pass
@@ -106,7 +106,8 @@ class Feeder:
         self._waiting.append(tensors)
 
     def work(self) -> bool:
-        """Send what the line and the first element take now; return whether that was anything.
+        """Send as much as the line and the first element accept now; return whether anything was
+        sent.
 
         TargetError if the line is lost.
         """
@@ -194,7 +195,7 @@ class Collector:
         return ReceivedFrame(sequence, status, origin, detail, data[HEADER_BYTES:-END_BYTES])
 
     def _whole(self) -> bytes | None:
-        """Return the next frame's bytes once all are there."""
+        """Return the next frame's bytes once all have arrived."""
         if self._slots is not None:
             if not self._pending:
                 return None
@@ -232,7 +233,7 @@ class DamagedFrameError(TargetError):
 
 
 class LostFrameError(TargetError):
-    """Another frame arrived than the one that was due."""
+    """Another frame arrived than the expected one."""
 
     def __init__(self, number: int, got: int) -> None:
         super().__init__(f"frame {got} arrived instead of {number}")

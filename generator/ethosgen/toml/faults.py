@@ -1,4 +1,4 @@
-"""Describes what a model finds wrong in a file of tables, in one sentence."""
+"""Describes in one sentence the fault that a model finds in a file of tables."""
 
 import json
 import re
@@ -21,8 +21,8 @@ def describe_fault(
 ) -> str:
     """Return ", line N: field: message" for the first fault.
 
-    `tables` is what the model was given, and `text` the TOML that it was read from. A message of
-    the model's own may begin with the field that it is about, as in "fpu: a cortex-m3 has none".
+    `tables` is the model's input, and `text` the TOML that it was read from. The model's own
+    messages may begin with the field, as in "fpu: a cortex-m3 has none".
     """
     fault = error.errors()[0]
     parts = [str(part) for part in fault["loc"] if not str(part).startswith("[")]
@@ -43,7 +43,7 @@ def describe_place(text: str, parts: Sequence[str]) -> str:
 
 
 def describe_error(fault: Mapping[str, Any], model: type[BaseModel]) -> str:
-    """Return one of pydantic's errors as words, without the place."""
+    """Return one of pydantic's errors in words, without the place."""
     kind, message = fault["type"], str(fault["msg"])
     limits = fault.get("ctx", {})
     if kind == "value_error":

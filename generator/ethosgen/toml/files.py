@@ -31,7 +31,7 @@ def read_toml(path: Path, kind: str) -> tuple[str, dict[str, Any]]:
 
 
 def read_text(path: Path, kind: str) -> str:
-    """Return the text of a file in UTF-8, without the mark at its start."""
+    """Return the text of a file in UTF-8, without a byte order mark."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -51,7 +51,7 @@ def check_tables(tables: Any, model: type[Model], file: str, text: str = "") -> 
 def schema_text(model: type[BaseModel], title: str, own_field: str = "") -> str:
     """Return the JSON schema of a kind of files, for editors.
 
-    `own_field` is one that the reader adds, which no file has.
+    `own_field` is a field that the reader adds, and that no file has.
     """
     schema = {**model.model_json_schema(by_alias=True), "title": title}
     if own_field:

@@ -1,4 +1,4 @@
-"""Users' files of JSON: read strictly, and checked as tables are."""
+"""Users' JSON files: read strictly, and checked like tables."""
 
 import json
 from pathlib import Path

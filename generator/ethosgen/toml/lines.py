@@ -32,7 +32,7 @@ def find_line(text: str, field: str) -> int | None:
 
 
 def _note(places: dict[str, int], path: str, number: int) -> None:
-    """Record the line where a path begins, and those of tables around it without a header."""
+    """Record the line where a path begins, and those of enclosing tables without a header."""
     parts: list[Any] = path.split(".")
     for length in range(1, len(parts) + 1):
         places.setdefault(".".join(parts[:length]), number)

@@ -1,4 +1,4 @@
-"""Fields whose values are names that plug-ins add to."""
+"""Fields whose values are names, to which plug-ins may add."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any

@@ -76,7 +76,7 @@ def configure(
 def compile_configured(
     directory: Path, place: Path, environment: Mapping[str, str] | None = None
 ) -> None:
-    """Build what `configure` has set up."""
+    """Build a configured project."""
     run_step([str(CMAKE.find()), "--build", str(place)], directory, environment)
 
 

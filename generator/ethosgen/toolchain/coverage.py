@@ -1,4 +1,4 @@
-"""Builds a firmware that counts what runs of its libraries, and reads its counts by gcov.
+"""Builds a firmware that counts the executed code of its libraries, and reads its counts with gcov.
 
 coverage.cmake adds the counters to the project's own build, and coverage.c writes them to a file
 when the firmware ends. The firmware that counts is not the one that ships: it is larger and slower.
@@ -33,7 +33,7 @@ GCOV = Tool("arm-none-eabi-gcov", "ETHOSGEN_GCOV", "reads what GCC's counters ho
 
 
 def find_gcov() -> Path:
-    """Return the gcov of the compiler for Cortex-M; ToolError if it is not there."""
+    """Return the gcov of the compiler for Cortex-M; ToolError if it is missing."""
     compiler = GCC.find()
     beside = compiler.with_name(compiler.name.replace("gcc", "gcov"))
     if GCOV.variable not in os.environ and beside != compiler and os.access(beside, os.X_OK):
@@ -67,7 +67,7 @@ def build_covered(info: ProjectInfo, variant: str, counts: Path) -> Path:
 
 
 def read_coverage(info: ProjectInfo, elf: Path, counts: Path) -> CodeCoverage:
-    """Return what ran of a project's libraries, from the file that the firmware wrote.
+    """Return the executed code of a project's libraries, from the file that the firmware wrote.
 
     TargetError if it wrote none, ToolError without gcov.
     """
@@ -91,7 +91,7 @@ def read_coverage(info: ProjectInfo, elf: Path, counts: Path) -> CodeCoverage:
 
 
 def read_gcov(gcov: Path, counters: list[Path]) -> Iterator[Mapping[str, Any]]:
-    """Yield what gcov says of each file of counters, whose .gcno is beside it."""
+    """Yield gcov's output for each file of counters, with its .gcno in the same folder."""
     for path in counters:
         try:
             text = run_command([str(gcov), "-b", "-j", "-t", str(path)], _LIMIT_S)
@@ -101,7 +101,7 @@ def read_gcov(gcov: Path, counters: list[Path]) -> Iterator[Mapping[str, Any]]:
 
 
 def statements_of(report: Mapping[str, Any], root: Path) -> Iterator[Statement]:
-    """Yield the statements of the files below a folder, which gcov names from its own place."""
+    """Yield the statements of the files below a folder; gcov's paths are relative to its own."""
     place = Path(report["current_working_directory"])
     for file in report["files"]:
         path = (place / file["file"]).resolve()
@@ -115,7 +115,7 @@ def statements_of(report: Mapping[str, Any], root: Path) -> Iterator[Statement]:
 
 
 def _write_counters(counts: Path) -> list[Path]:
-    """Write the files of counters where the compiler wanted them; return them."""
+    """Write the files of counters to the compiler's places; return them."""
     contents: dict[Path, bytearray] = {}
     name: Path | None = None
     for letter, data in _records(counts):
@@ -142,7 +142,7 @@ def _records(counts: Path) -> Iterator[tuple[bytes, bytes]]:
 def _linked(elf: Path) -> dict[str, set[str]]:
     """Return the functions of each file of C that are in a firmware, alone or inlined.
 
-    A function that the linker has left out, also a weak one that another replaces, has address 0.
+    A function that the linker has left out, or a weak one that another replaces, has address 0.
     """
     functions: dict[str, set[str]] = {}
     with elf.open("rb") as file:

@@ -15,10 +15,10 @@ _SOLUTION = "firmware.csolution.yml"
 def build_csolution(directory: Path, on: str) -> Built:
     """Compile the Release of the target type `on` into the folder that every platform uses.
 
-    ToolError, with what to do instead, if cbuild is missing.
+    ToolError, with an alternative, if cbuild is missing.
     """
     source = directory.absolute()
-    # cbuild writes beside the solution, not into build/ alone.
+    # cbuild also writes next to the solution, not only into build/.
     require_writable(source, "copy the project to a writable place")
     cbuild = CBUILD.find()
     context = f"firmware.Release+{on}"

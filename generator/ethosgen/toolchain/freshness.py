@@ -1,6 +1,6 @@
 """The digest of a project's sources, which the ELF that was built from them carries.
 
-Nothing else tells that a firmware is older than its sources: it runs, and its outputs are right.
+Nothing else shows that a firmware is older than its sources: it runs, and its outputs are correct.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ _PROGBITS = 1
 
 @dataclass(frozen=True)
 class Digests:
-    """What a firmware is built from: its sources, and files of weights that may be in its image."""
+    """The inputs of a firmware's build: its sources, and files of weights in its image."""
 
     sources: str
     weights: str
@@ -82,8 +82,8 @@ def stamp(elf: Path, digests: Digests) -> None:
 def require_fresh(elf: Path, directory: Path, on: str, has_weights: bool = False) -> None:
     """Raise InputError if a project's sources have changed since its firmware was built.
 
-    `on` is the target that it was built for; `has_weights` says that its image has the files of
-    weights. No source may be newer than an ELF without digests, which cmake alone or west built.
+    `on` is the target that it was built for; `has_weights` means that its image has the files of
+    weights. No source may be newer than an ELF without digests, built by cmake alone or west.
     """
     section = _find(elf)
     if section is None:

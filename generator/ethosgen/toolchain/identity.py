@@ -1,7 +1,8 @@
 """The identities of networks in a built firmware: ELF, raw binary, Intel HEX or S-records.
 
 A library has a string for each network; the network's init function keeps it in the firmware. Code
-whose weights are apart also has what it compares with a file's header, an ethosgen_weights_code.
+whose weights are apart also has the values to compare with a file's header, an
+ethosgen_weights_code.
 """
 
 import io
@@ -40,10 +41,10 @@ _RECORDS = re.compile(rb"(?::[0-9A-Fa-f]{10}|S[0-9][0-9A-Fa-f]{4})")
 
 @dataclass(frozen=True)
 class Identity:
-    """What a firmware says of one of its networks.
+    """A firmware's facts about one of its networks.
 
     `network` is the start of the SHA-256 of its file, or APART; `build` is the library's digest.
-    `codes` are what its code expects of a file of weights, usually one, and () unless APART.
+    `codes` are its code's requirements for a file of weights, usually one, and () unless APART.
     """
 
     name: str
@@ -90,7 +91,7 @@ def find_identities(path: Path) -> tuple[Identity, ...]:
 
 
 def _codes(network: str, pieces: Sequence[bytes]) -> tuple[WeightsCode, ...]:
-    """Return what a network's code expects of its file: digest, name, regions and alignment."""
+    """Return a network's requirements for its file: digest, name, regions and alignment."""
     name = stored_name(network)
     stored = name.encode().ljust(NAME_BYTES, b"\0")
     found = set()
@@ -107,7 +108,7 @@ def _codes(network: str, pieces: Sequence[bytes]) -> tuple[WeightsCode, ...]:
 
 
 def _pieces(path: Path, data: bytes) -> Iterator[bytes]:
-    """Yield the bytes that are in memory when the firmware runs, as far as the format says."""
+    """Yield the bytes that are in memory when the firmware runs, if the format tells."""
     if data.startswith(_ELF):
         yield from _sections(path, data)
     elif _RECORDS.match(data):

@@ -60,9 +60,9 @@ def find_linux(info: ProjectInfo, on: str, target: str) -> Built:
 
 
 def measure_program(program: Path, networks: Sequence[str]) -> Sizes:
-    """Return the sizes of a program for Linux, its C library included if that is static.
+    """Return the sizes of a program for Linux, including a static C library.
 
-    The arena is in .bss: Linux's linker scripts do not keep it apart. InputError if the file is not
+    The arena is in .bss: Linux's linker scripts do not separate it. InputError if the file is not
     an ELF.
     """
     arenas = {_SHARED_ARENA, *(f"{name}_arena" for name in networks)}

@@ -14,7 +14,7 @@ _LOCK = Path("build") / ".lock"
 def lock_build(directory: Path, watch: Watch) -> Iterator[None]:
     """Hold a project's build directory for the block; wait, and say so, during another build.
 
-    The system releases it when the process ends, in whatever way.
+    The system releases it when the process ends, however it ends.
     """
     path = directory / _LOCK
     path.parent.mkdir(parents=True, exist_ok=True)

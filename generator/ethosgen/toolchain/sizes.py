@@ -24,7 +24,7 @@ class Sizes:
     """The sizes of a firmware, in bytes.
 
     `flash` and `ram` are by category, including `total`. In `flash`, constants are vectors, string
-    and table constants, and initial values of variables. In `ram`, io is what the application owns
+    and table constants, and initial values of variables. In `ram`, io is the application's memory
     besides the arena (none with --io arena, whose buffers are in the arena); total includes static
     data and the stack's reservation. `library` is the share of the model library and its driver
     apart from command streams, weights and arena: code, constants, data. With several networks,

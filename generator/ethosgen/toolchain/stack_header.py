@@ -1,7 +1,7 @@
-"""The header by which an application learns how much stack its networks need.
+"""The header that tells an application how much stack its networks need.
 
 It is in the build's folder, because the compiler and its flags decide; the networks' headers
-include it where it is.
+include it from there.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ _SOURCES = ("app", "application", "board", "src")
 
 
 def write_stack_header(elf: Path, bounds: Sequence[StackBound]) -> bool:
-    """Write the bounds beside their firmware; return False if they are there."""
+    """Write the bounds next to their firmware; return False if they are unchanged."""
     path = elf.parent / FOLDER / FILE
     text = _text(elf.name, bounds)
     try:
@@ -35,7 +35,7 @@ def write_stack_header(elf: Path, bounds: Sequence[StackBound]) -> bool:
 
 
 def save_stack_header(path: Path, elf: Path, bounds: Sequence[StackBound]) -> None:
-    """Write the header of a firmware where the user wants it.
+    """Write a firmware's header to the user's path.
 
     InputError for a file of other contents, or if it cannot be written.
     """
@@ -48,7 +48,7 @@ def save_stack_header(path: Path, elf: Path, bounds: Sequence[StackBound]) -> No
 
 
 def uses_bounds(project: Path) -> bool:
-    """Return whether a source file of the user's names a bound."""
+    """Return whether one of the user's source files names a bound."""
     sources = (path for folder in _SOURCES for path in (project / folder).rglob("*.[ch]*"))
     return any(_MACRO in path.read_bytes() for path in sources if path.is_file())
 

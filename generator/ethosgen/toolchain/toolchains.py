@@ -1,4 +1,4 @@
-"""The registry of platforms' builds: how each is compiled, and where its firmware is then."""
+"""The registry of platforms' builds: how each is compiled, and where its firmware is."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ def _find_application(info: ProjectInfo, variant: str, _folder: Path | None, on:
 
 @dataclass(frozen=True)
 class BuildSwitches:
-    """What else a firmware has: counters for a profile, self-tests when it starts."""
+    """Additional parts of a firmware: counters for a profile, self-tests at its start."""
 
     profile: bool = False
     self_test: bool = False
@@ -38,11 +38,11 @@ class BuildSwitches:
 class Toolchain:
     """A platform's build.
 
-    `build` compiles a project for a variant, "board" or that of a target, with what the switches
-    add; the result has the project's own application, if there is one. `find`
-    returns what it built for a target, in another build directory if one is given, and
-    `find_application` the project's own application. `cover` builds a firmware that writes what it
-    reaches to a file, None if the platform has no such build. `doing` is for the progress.
+    `build` compiles a project for a variant, "board" or that of a target, with the switches'
+    additions; the result has the project's own application, if there is one. `find` returns its
+    result for a target, in another build directory if one is given, and `find_application` the
+    project's own application. `cover` builds a firmware that writes its coverage to a file, None if
+    the platform has no such build. `doing` is for the progress.
     """
 
     doing: str

@@ -1,4 +1,4 @@
-"""Builds a Zephyr application as west does: with Zephyr's own CMake, and ninja."""
+"""Builds a Zephyr application like west: with Zephyr's own CMake, and ninja."""
 
 import configparser
 import os
@@ -175,7 +175,7 @@ def _toolchain(on: str) -> dict[str, str]:
     if "ZEPHYR_TOOLCHAIN_VARIANT" in os.environ or "ZEPHYR_SDK_INSTALL_DIR" in os.environ:
         return {}
     if on == _NATIVE:
-        # Zephyr chooses this compiler by itself, but only after it has found its SDK.
+        # Zephyr itself chooses this compiler, but only after it has found its SDK.
         return {"ZEPHYR_TOOLCHAIN_VARIANT": "host"}
     gcc = GCC.find()
     prefix = str(gcc).removesuffix("gcc")
@@ -208,7 +208,7 @@ def _is_built_for(place: Path, on: str, application: bool | None) -> bool:
 def measure_zephyr(elf: Path) -> Sizes:
     """Return an application's sizes: sections that start-up clears or copies are RAM.
 
-    `library` is empty: Zephyr's linker script does not keep the library's sections apart.
+    `library` is empty: Zephyr's linker script does not separate the library's sections.
     """
     try:
         with elf.open("rb") as file:

@@ -1,4 +1,4 @@
-"""An accelerator as the stages see it: its name, and the facts for boards and simulators."""
+"""An accelerator for the stages: its name, and the facts for boards and simulators."""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ class Accelerator:
     """One configuration of an NPU, as --npu and boards name it; its backend derives its own.
 
     `family` is the name of the backend that compiles for it. `product` is the part of the family,
-    by which a board lists its FVPs, and `macs` the size that an FVP is given.
+    by which a board lists its FVPs, and `macs` the size for an FVP.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The accuracy of a network on labelled data, and how far its targets agree."""
+"""The accuracy of a network on labelled data, and the agreement of its targets."""
 
 import math
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ inputs whose last outputs count; or only before the first sample."""
 
 @dataclass(frozen=True)
 class ClassFigures:
-    """Samples of one class: labelled so, answered so, and both."""
+    """Samples of one class: by label, by answer, and by both."""
 
     name: str
     count: int
@@ -141,7 +141,7 @@ class ScoringWork:
 
 @dataclass(frozen=True)
 class SampleVerdict:
-    """What was made of one sample: the answer of a classifier with its score, or the score alone.
+    """The result for one sample: a classifier's answer with its score, or the score alone.
 
     A score is a real value. `answer` is None for a detector.
     """
@@ -158,8 +158,8 @@ class AccuracyReport:
 
     It has passed if the targets agree in every sample. One of `classification` and `detection` is
     None. They are for `output`, None for the only one, in `samples`; `silent` samples had none,
-    because the network waited for more inputs. `taken` says what a pixel p or a sound's value v
-    became, "" without pictures and sounds.
+    because the network waited for more inputs. `taken` describes the conversion of a pixel p or a
+    sound's value v, "" without pictures and sounds.
     """
 
     network: str

@@ -1,4 +1,4 @@
-"""Advice about a network on a board: what would help, by how much, and the command to type."""
+"""Advice about a network on a board: a remedy, its gain, and the command to type."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ class Improvement:
     """One thing that would help.
 
     `code` names the kind. `text` is a sentence without its full stop, `command` what to type, ""
-    if no command does it. `share` is the estimated gain as a part, of 1, of what is at stake: the
-    time of an inference, or the bytes of a memory, which `of` says.
+    if no command does it. `share` is the estimated gain as a fraction of `of`: the time of an
+    inference, or the bytes of a memory.
     """
 
     code: str
@@ -39,5 +39,5 @@ class Improvement:
 
 
 def ranked(pieces: Iterable[Improvement]) -> tuple[Improvement, ...]:
-    """Return advice with the largest gain first; what only saves silicon comes last."""
+    """Return advice with the largest gain first; advice that only saves silicon comes last."""
     return tuple(sorted(pieces, key=lambda piece: (piece.of == NPU_SIZE, -piece.share)))

@@ -1,4 +1,4 @@
-"""Which operators must stay on the CPU, by their index in the network or in the residual graph.
+"""The operators that must stay on the CPU, by their index in the network or in the residual graph.
 
 The two count differently: a type checker tells them apart.
 """
@@ -19,7 +19,7 @@ class Kept:
     """Why an operator must stay on the CPU although the NPU supports it.
 
     `erratum` names the erratum that keeps it there, "" if none does. `everywhere` keeps it off the
-    wrapped accelerators too.
+    wrapped accelerators, too.
     """
 
     reason: str
@@ -49,7 +49,7 @@ class Allocation(Mapping[Index, Kept]):
         return f"Allocation({self._reasons})"
 
     def __or__(self, more: Mapping[Index, Kept]) -> "Allocation[Index]":
-        """Return both; `more` has the reasons of what is in both."""
+        """Return both; for operators in both, `more` has the reasons."""
         return Allocation({**self._reasons, **more})
 
     @property

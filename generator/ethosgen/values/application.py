@@ -1,4 +1,4 @@
-"""The answer of an application's run: the lines that it printed, and those that must come."""
+"""The answer of an application's run: the lines that it printed, and the expected ones."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ from ethosgen.values.grammar import counted
 
 @dataclass(frozen=True)
 class ApplicationWork:
-    """What an application did on the CPU, without waits for its input and for the NPU.
+    """An application's work on the CPU, without waits for its input and for the NPU.
 
-    `count` is of `unit`, "instructions" on QEMU; `rate_hz` are how many a second has, for
-    instructions at one in a cycle, None if the board's clock is unknown. `seconds` is the time
-    that the input lasts in reality, None if that is open.
+    `count` is in `unit`, "instructions" on QEMU; `rate_hz` is their number per second, for
+    instructions at one per cycle, None if the board's clock is unknown. `seconds` is the real
+    duration of the input, None if unknown.
     """
 
     count: int
@@ -24,7 +24,7 @@ class ApplicationWork:
 
     @property
     def share(self) -> float | None:
-        """The part of real time that the work takes; None if it is unknown."""
+        """The fraction of real time that the work takes; None if it is unknown."""
         if self.rate_hz is None or self.seconds is None:
             return None
         return self.count / self.rate_hz / self.seconds
@@ -52,10 +52,10 @@ class ApplicationWork:
 
 @dataclass(frozen=True)
 class ApplicationReport:
-    """An application's lines for its input, and what they must be.
+    """An application's lines for its input, and the expected ones.
 
     `expected` are computed from the answers of the `oracle`; it is None for a network that no
-    oracle runs. `items` counts what the host sent, `source` says what that was.
+    oracle runs. `items` counts the host's items, `source` names their source.
     """
 
     app: str
@@ -91,7 +91,7 @@ class ApplicationReport:
 
     @property
     def passed(self) -> bool:
-        """True only if there are lines, and all of them are right."""
+        """True only if there are lines, and all of them are correct."""
         return self.expected is not None and bool(self.lines) and not self.differing
 
     @property

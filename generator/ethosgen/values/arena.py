@@ -1,4 +1,4 @@
-"""The size of an arena, and how far it is from the best."""
+"""The size of an arena, and its distance from the optimum."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ArenaSize:
-    """The bytes of an arena, and those that no plan for the same steps goes below.
+    """The bytes of an arena, and a lower bound for any plan of the same steps.
 
-    `bound_bytes` is 0 where nothing is known.
+    `bound_bytes` is 0 if unknown.
     """
 
     bytes: int
@@ -16,7 +16,7 @@ class ArenaSize:
 
     @property
     def is_optimal(self) -> bool:
-        """Whether it is proved that no plan for the same steps needs fewer bytes."""
+        """Whether no plan for the same steps can need fewer bytes, by proof."""
         return self.bytes == self.bound_bytes
 
     def text(self) -> str:

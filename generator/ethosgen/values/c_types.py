@@ -1,4 +1,4 @@
-"""Element types as C99 names them."""
+"""C99's names of element types."""
 
 C_TYPES = {
     "int8": "int8_t",

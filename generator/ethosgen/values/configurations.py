@@ -1,4 +1,4 @@
-"""Configurations of networks to compare, and what each costs."""
+"""Configurations of networks to compare, and their costs."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,8 +31,8 @@ class Point:
     """A configuration to measure. Points can be pickled, so any process can measure them.
 
     The setting's schedule replaces that of `options`. `samples` is the number of random samples
-    for exactness, by default fewer for a large network; 0 measures no exactness. `build` compiles
-    the firmware too, for the size of its code.
+    for exactness, by default fewer for a large network; 0 measures no exactness. `build` also
+    compiles the firmware, for the size of its code.
     """
 
     source: Source
@@ -73,10 +73,10 @@ class Cost:
     """The time of an inference and the memory of a configuration.
 
     `npu_cycles` is the estimate of the NPU's compiler, `model_cycles` the NPU model's, None if
-    there is no NPU, a compiled file does not say, or the model does not know the memories.
-    `cpu_cycles` is the sum of estimates of what runs on the CPU and on users' accelerators, of
-    which `unknown_operators` have none: these are missing in the sum, and `without` names those of
-    the CPU. `start_cycles` are the CPU's for starting the NPU.
+    there is no NPU, a compiled file does not state it, or the model does not know the memories.
+    `cpu_cycles` is the sum of the estimates for the CPU and users' accelerators. It leaves out
+    `unknown_operators` operators without an estimate; `without` names those of the CPU.
+    `start_cycles` are the CPU's for starting the NPU.
     """
 
     npu_cycles: int | None
@@ -114,7 +114,7 @@ class Cost:
 
     @property
     def seconds(self) -> float | None:
-        """The time of an inference at the board's clocks, None if one that counts is unknown."""
+        """The time of an inference at the board's clocks, None if a needed one is unknown."""
         on_cpu = self.cpu_cycles + self.start_cycles
         shares = ((self.cycles - on_cpu, self.npu_hz), (on_cpu, self.cpu_hz))
         times = [cycles / hz if hz else None for cycles, hz in shares if cycles]
@@ -146,7 +146,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class SramChoice:
-    """The configuration that a limit of the SRAM chose, with its neighbours on the front.
+    """The configuration chosen for an SRAM limit, with its neighbours on the front.
 
     `smaller` takes less SRAM, `larger` more than the limit; each is None if there is none.
     """
@@ -169,9 +169,9 @@ class SramChoice:
 
 @dataclass(frozen=True)
 class Result:
-    """What a configuration costs, or the reason why there is none.
+    """A configuration's cost, or the reason why there is none.
 
-    `misfit` says which memory of the board is too small. `exactness` is None if it was not
+    `misfit` names the memory of the board that is too small. `exactness` is None if it was not
     measured, for the reason `unmeasured`.
     """
 
@@ -189,7 +189,7 @@ class Result:
 
     @property
     def differs(self) -> bool:
-        """Whether an output was measured and is not the oracle's."""
+        """Whether an output was measured and differs from the oracle's."""
         return self.exactness is not None and not self.exactness.is_exact
 
     def as_json(self) -> dict[str, Any]:
@@ -288,7 +288,7 @@ class ComparisonReport:
 def front(costs: Sequence[Cost | None]) -> list[int]:
     """Return the indices of the costs on the Pareto front of SRAM against time, by SRAM.
 
-    Of equal ones the first is on it.
+    Among equal ones, the first is on it.
     """
     times = durations(costs)
     known = [(i, cost) for i, cost in enumerate(costs) if cost is not None]
@@ -304,7 +304,7 @@ def durations(costs: Sequence[Cost | None]) -> list[tuple[int, float]]:
     """Return the time of each cost as a key that sorts them.
 
     It is in seconds, or in cycles if a clock is unknown to one of them. Costs with operators of
-    unknown time come last: theirs lack these.
+    unknown time come last: theirs leave these out.
     """
     have_seconds = all(cost.seconds is not None for cost in costs if cost is not None)
 

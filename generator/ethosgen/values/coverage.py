@@ -1,4 +1,4 @@
-"""Which statements and branches of C a run has reached."""
+"""The statements and branches of C that a run has reached."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ethosgen.values.grammar import counted
 
 @dataclass(frozen=True)
 class Statement:
-    """A line of C with a statement: how often it ran, and how often each of its branches did."""
+    """A line of C with a statement: its number of runs, and that of each of its branches."""
 
     file: str
     function: str
@@ -43,7 +43,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class CodeCoverage:
-    """What ran of some C; `statements` are in the order of files and lines.
+    """The coverage of some C; `statements` are in the order of files and lines.
 
     `unlinked` are the functions that the linker has left out of the firmware, by file.
     """
@@ -114,8 +114,8 @@ class CodeCoverage:
 def merged(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     """Return the statements of several runs or files as one of each place, with its counts added.
 
-    With other options a compiler makes other branches of a line, which cannot be paired. Then those
-    stand for it of which the largest share was taken.
+    With other options a compiler makes other branches for a line, which cannot be paired. Then the
+    version with the largest share of taken branches represents it.
     """
     known: dict[tuple[str, str, int], dict[int, Statement]] = {}
     for statement in statements:
@@ -133,13 +133,13 @@ def _sum(one: Statement, other: Statement) -> Statement:
 
 
 def _of_forms(forms: Sequence[Statement]) -> Statement:
-    """Return one statement for those of one place that have different numbers of branches."""
+    """Return one statement for those of one place with different numbers of branches."""
     best = max((form.branches for form in forms), key=lambda own: (_taken(own), len(own)))
     return Statement(*forms[0].place, sum(form.count for form in forms), best)
 
 
 def _taken(branches: Sequence[int]) -> float:
-    """Return the share that was taken; a form without branches says nothing about them."""
+    """Return the share that was taken; a form without branches tells nothing about them."""
     return sum(map(bool, branches)) / len(branches) if branches else -1
 
 

@@ -32,7 +32,7 @@ class DeviceModel:
 
 @dataclass(frozen=True)
 class Device:
-    """A device whose driver is C of the user's.
+    """A device whose driver is the user's C.
 
     `places` are by the names of boards. `handler` is a C function without arguments that the
     device's interrupt calls, "" for none. A device without a model is in no simulation.
@@ -69,7 +69,7 @@ def device_pages(npu_base_addr: int, devices: Sequence[Device]) -> list[int]:
 
 
 def bell_byte(index: int | None) -> int:
-    """Return the byte that stands for a device's interrupt on QEMU's bell; None is the NPU."""
+    """Return the byte for a device's interrupt on QEMU's bell; None is the NPU."""
     return _FIRST_BYTE + (0 if index is None else index + 1)
 
 

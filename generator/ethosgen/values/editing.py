@@ -1,4 +1,4 @@
-"""A graph being edited: new constants, and what becomes of tensors that nobody uses."""
+"""A graph under edit: new constants, and the removal of unused tensors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -53,7 +53,7 @@ class GraphEdit:
         self.operators[operator] = replace(edited, inputs=tuple(inputs))
 
     def done(self) -> Graph:
-        """Return the graph, without tensors that nobody uses; both are renumbered."""
+        """Return the graph, without unused tensors; both are renumbered."""
         return compacted(self.graph, self.tensors, list(self.operators.values()))
 
 

@@ -1,9 +1,9 @@
 """The tree of all errors that a user may see.
 
-An EthosgenError is an answer: one sentence that says what is wrong, where, and what to do. The
-command line prints it and exits with `exit_status`; `ethosgen explain` describes each `code`. Any
-other exception that escapes is a bug: the command line says so in one sentence, keeps the traceback
-in a file, and exits with BUG_STATUS.
+An EthosgenError is an answer: one sentence with the error, its place, and the remedy. The command
+line prints it and exits with `exit_status`; `ethosgen explain` describes each `code`. Any other
+exception that escapes is a bug: the command line says so in one sentence, keeps the traceback in a
+file, and exits with BUG_STATUS.
 """
 
 from collections.abc import Mapping
@@ -100,7 +100,7 @@ class ProtocolError(TargetError):
 
 
 class NpuFault(EthosgenError):  # noqa: N818 - the term of Arm's manual
-    """A fault of the NPU model: what the command stream did wrong, and where.
+    """A fault of the NPU model: the command stream's error, and its place.
 
     `kind` is the STATUS bit that reports it: "bus" (bus_status), "parse" (cmd_parse_error),
     "weights" (wd_fault, the weight decoder's), "branch" (U85's branch_fault); or it is the model's

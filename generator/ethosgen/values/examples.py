@@ -1,4 +1,4 @@
-"""Samples with golden outputs that a network's file has beside the network."""
+"""Samples with golden outputs that a network's file contains besides the network."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

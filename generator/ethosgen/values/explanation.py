@@ -1,4 +1,4 @@
-"""What a code means that a message or an answer of --json has."""
+"""The meaning of a code in a message or an answer of --json."""
 
 from dataclasses import dataclass
 
@@ -8,9 +8,9 @@ ERROR, REASON, ADVICE = "error", "reason", "advice"
 
 @dataclass(frozen=True)
 class Explanation:
-    """A code of one of the kinds: what it means, and what to do.
+    """A code of one of the kinds: its meaning, and the remedy.
 
-    `source` documents it, "" if nothing but ethosgen does.
+    `source` documents it, "" if only ethosgen does.
     """
 
     code: str

@@ -4,7 +4,7 @@ from enum import Enum
 
 
 class Extension(Enum):
-    """What a processor computes int8 with, besides the instructions that all have."""
+    """A processor's extension for int8, besides the common instructions."""
 
     HELIUM = "helium"
     DSP = "dsp"

@@ -1,7 +1,7 @@
-"""Fidelity: how far a firmware's outputs are from those of the network's own runtime.
+"""Fidelity: the distance of a firmware's outputs from those of the network's own runtime.
 
-It is not exactness. A runtime that computes a quantized network in float may round another way, so
-outputs may differ by a step now and then; a step is the distance between two values that the output
+It is not exactness. A runtime that computes a quantized network in float may round differently, so
+outputs may sometimes differ by a step; a step is the distance between two values that the output
 can have.
 """
 
@@ -30,7 +30,7 @@ class Fidelity:
     `equal` elements differ by less than half a step, `by_one` by less than one and a half;
     `most_steps` is the largest difference. `same_largest` counts rows (of the last axis) of samples
     with the same largest element in both, `close_largest` others in which the runtime's lead is at
-    most LEAD steps. `limit` is the user's, in steps. `skipped` says why nothing was compared.
+    most LEAD steps. `limit` is the user's, in steps. `skipped` tells why nothing was compared.
     """
 
     title: str

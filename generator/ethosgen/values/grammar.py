@@ -22,7 +22,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _meant(name: str, known: list[str]) -> list[str]:
-    """Return the names that somebody may have meant: a part of one, a misspelt one, a near one."""
+    """Return the names that a user may have meant: a part of one, a misspelt one, a close one."""
     starts = re.compile(rf"(?<![a-z0-9]){re.escape(name)}")  # a word of it
     within = [word for word in known if starts.search(word.lower())]
     if len(name) >= _PART and 0 < len(within) <= _MOST:

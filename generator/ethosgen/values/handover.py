@@ -62,7 +62,7 @@ class Handover:
 
     @property
     def identity_words(self) -> list[int]:
-        """The identity as the C has it."""
+        """The identity for the C."""
         halves = self.identity[:4], self.identity[4:]
         return [int.from_bytes(half, "little") for half in halves]
 
@@ -73,6 +73,6 @@ class Handover:
 
 
 def identity_of(network: bytes, boundaries: Sequence[int]) -> bytes:
-    """Return what tells a pipeline's elements from others: of the network's file, and its cuts."""
+    """Return an identity of a pipeline's elements, from the network's file and its cuts."""
     cuts = " ".join(map(str, boundaries))
     return hashlib.sha256(network + cuts.encode()).digest()[:IDENTITY_BYTES]

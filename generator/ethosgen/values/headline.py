@@ -1,4 +1,4 @@
-"""The answer at a glance: the verdict, what was compared, time, memory, and the best advice.
+"""The summary: the verdict, the comparison, time, memory, and the best advice.
 
 All commands and pages begin with it, so each of its figures has one source.
 """
@@ -17,8 +17,8 @@ _KIBI, _MEBI = 1 << 10, 1 << 20
 class Latency:
     """The time of one inference in seconds, and the NPU's and the processor's parts.
 
-    `is_estimate` says that a model counted cycles, which the board's clocks turn into time.
-    `unknown` names what the sum leaves out.
+    `is_estimate` means that a model counted cycles, which the board's clocks turn into time.
+    `unknown` names the parts that the sum leaves out.
     """
 
     seconds: float
@@ -58,7 +58,7 @@ class Occupancy:
 
     @property
     def share(self) -> float | None:
-        """The part in use, of 1."""
+        """The fraction in use."""
         return self.bytes / self.capacity_bytes if self.capacity_bytes else None
 
     def text(self) -> str:
@@ -75,10 +75,11 @@ class Occupancy:
 
 @dataclass(frozen=True)
 class Headline:
-    """What a reader wants first; None or "" for what does not apply.
+    """The figures that a reader wants first; None or "" if one does not apply.
 
-    `subject` says what was tried where, `compared` which outputs were compared with what. If it
-    `is_library_alone`, nothing was linked yet: `ram` counts tensors, `flash` weights and commands.
+    `subject` names the network and the setting, `compared` the compared outputs and their
+    reference. If it `is_library_alone`, nothing was linked yet: `ram` counts tensors, `flash`
+    weights and commands.
     """
 
     verdict: str
@@ -111,7 +112,7 @@ class Headline:
         return [(title, text) for title, text in rows if text]
 
     def lines(self, verdict: str = "") -> list[str]:
-        """Return the verdict, perhaps as a terminal shows it, with its subject, and the rows."""
+        """Return the verdict, optionally styled for a terminal, with its subject, and the rows."""
         rows = [f"  {title:<9} {text}" for title, text in self.rows()]
         return [f"{verdict or self.verdict}  {self.subject}", *rows]
 

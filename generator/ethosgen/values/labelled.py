@@ -1,4 +1,4 @@
-"""What a network on an NPU gives for labelled data: a row of a study's results."""
+"""A network's result on an NPU for labelled data: a row of a study's results."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class LabelledResult:
 
     Memory modes, strategies and limits of the SRAM change no output, so the figures are those of
     all points of the network on the NPU. `npu` is None if only oracles ran, `board` unless a
-    firmware ran. With `may_pass`, the same sweep may find the figures if it is run again.
+    firmware ran. With `may_pass`, the same sweep may find the figures if it runs again.
     """
 
     data: str

@@ -1,4 +1,4 @@
-"""Inputs with their channels first, whose TRANSPOSE a network need not have."""
+"""Channels-first inputs, whose TRANSPOSE a network does not need."""
 
 from collections.abc import Sequence
 

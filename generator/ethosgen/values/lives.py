@@ -25,7 +25,7 @@ def times(on_npu: Iterable[bool]) -> list[int]:
 def lives(graph: Graph, operators: Sequence[Operator], custom_code: str) -> dict[int, Life]:
     """Return the lifetime of each tensor if a graph's operators run in this order.
 
-    Operators with the custom code stand for partitions. Inputs exist from the start, and outputs
+    Operators with the custom code represent partitions. Inputs exist from the start, and outputs
     are read at the end.
     """
     *clock, end = times(op.custom_code == custom_code for op in operators)

@@ -1,4 +1,4 @@
-"""What the steps of a network do with memory, as the manifest states it."""
+"""The use of memory by a network's steps, for the manifest."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -7,7 +7,7 @@ from ethosgen.values.network import Tensor
 
 
 class BlockKind(Enum):
-    """What has the bytes of a block."""
+    """The owner of a block's bytes."""
 
     TENSOR = "tensor"
     VARIABLE = "variable"
@@ -40,12 +40,12 @@ class RecordedBlock:
 
 @dataclass(frozen=True)
 class StepAccess:
-    """What a step reads and writes, by indices of tensors, without constants.
+    """A step's reads and writes, by indices of tensors, without constants.
 
-    An accelerator's end is awaited before step `until`. `is_move` says that the output has the
+    An accelerator's end is awaited before step `until`. `is_move` means that the output has the
     input's bytes. The kernel reads the inputs `over` only where it stores next; an input may also
-    lie `distance` bytes or more behind the output. `npu` is the number of a stream; `bases` are
-    what its base pointers point to: tensors, or memories by name.
+    be `distance` bytes or more after the output. `npu` is the number of a stream; `bases` are the
+    targets of its base pointers: tensors, or memories by name.
     """
 
     name: str

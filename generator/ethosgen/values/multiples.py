@@ -7,5 +7,5 @@ def pieces(value: int, size: int) -> int:
 
 
 def rounded_up(value: int, unit: int) -> int:
-    """Return the least multiple of a unit that is not below a value."""
+    """Return the smallest multiple of a unit that is not below a value."""
     return -(-value // unit) * unit

@@ -44,7 +44,7 @@ def check_name(name: str) -> str:
 
 
 def cpp_name(name: str) -> str:
-    """Return a C identifier as C++ accepts it in the generated header: "class_" for "class"."""
+    """Return a C identifier that C++ accepts in the generated header: "class_" for "class"."""
     return f"{name}_" if name in _CPP_RESERVED else name
 
 
@@ -59,8 +59,8 @@ def name_from_file(stem: str) -> str:
 def joined_name(names: Sequence[str]) -> str:
     """Return one name for several networks, for folders, CMake and Zephyr: "kws_vww".
 
-    CMake makes file names of it, which have at most 255 bytes: a long one is shortened to the first
-    network, the number of the others, and a checksum of all.
+    CMake derives file names from it, which have at most 255 bytes: a long one is shortened to the
+    first network, the number of the others, and a checksum of all.
     """
     joined = "_".join(names)
     if len(names) == 1 or len(joined) <= _LONGEST_JOINED:
@@ -69,7 +69,7 @@ def joined_name(names: Sequence[str]) -> str:
 
 
 def unique_name(name: str, index: int, taken: set[str]) -> str:
-    """Return a tensor's name, made unique by its index if another one has it; it is taken then."""
+    """Return a tensor's name, made unique by its index if it is taken; it is taken afterwards."""
     chosen = name or f"tensor_{index}"
     while chosen in taken:
         chosen = f"{chosen}_{index}"

@@ -43,7 +43,7 @@ class Quantization:
 
     @property
     def is_per_tensor(self) -> bool:
-        """Whether one scale is for all elements."""
+        """Whether one scale applies to all elements."""
         return len(self.scale) == 1
 
 
@@ -52,8 +52,8 @@ class Tensor:
     """One tensor of a graph; `dtype` is a numpy name ("int8"), `data` a constant's bytes.
 
     `is_packed` marks an int8 tensor whose type is int4 in the file, which stores each value of a
-    constant in 4 bits. Only TOSA has others than constants. `is_half` marks a float32 tensor whose
-    type is float16 in the file: its values are float16's.
+    constant in 4 bits. Only TOSA has such tensors besides constants. `is_half` marks a float32
+    tensor whose type is float16 in the file: its values fit float16.
     """
 
     index: int
@@ -185,11 +185,11 @@ class Compression:
 class Network:
     """A network, in the dialect of TFLite's operators. `graphs[0]` is the entry.
 
-    `source` is what the user gave, None for a network that was made from another. `is_as_given`
-    means that the source is a .tflite file, and that it and the graphs say the same. `compression`
-    says what was decompressed. `contradictions` are sentences about contradictions in the source
-    that TFLite ignores. `in_float` says by the name of its output why an operator computes floats
-    although the network is quantized.
+    `source` is the user's file, None for a network derived from another. `is_as_given` means that
+    the source is a .tflite file that equals the graphs. `compression` describes decompressed
+    constants. `contradictions` are sentences about contradictions in the source that TFLite
+    ignores. `in_float` has, by output name, the reason why an operator computes floats although the
+    network is quantized.
     """
 
     name: str
@@ -255,7 +255,7 @@ class Network:
 
     @cached_property
     def is_tosa(self) -> bool:
-        """Whether it has operators of TOSA; then it has no others but those of STATEFUL."""
+        """Whether it has operators of TOSA; then all others are in STATEFUL."""
         if self.source is not None:
             return self.source.format == "tosa"
         return any(op.code.startswith(PREFIX) for graph in self.graphs for op in graph.operators)

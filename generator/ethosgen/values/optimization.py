@@ -1,4 +1,4 @@
-"""What the optimizer did to a network, in figures."""
+"""The optimizer's changes of a network, in figures."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ DEFECT = "a defect of ethosgen; please report it"
 
 @dataclass(frozen=True)
 class Change:
-    """What one rewrite did: how many things of a kind it found.
+    """One rewrite's changes: the number of things of a kind that it found.
 
-    `kind` is a noun in the singular, `did` what became of them: "constant channel", "removed".
+    `kind` is a noun in the singular, `did` the verb: "constant channel", "removed".
     """
 
     rewrite: str
@@ -33,7 +33,7 @@ class Change:
 class Optimization:
     """The changes of a network, and its products and weights before and after.
 
-    `kept` says why the original network was used although changes were found; "" if it was changed.
+    `kept` tells why the original network was used despite changes; "" if it was changed.
     """
 
     changes: tuple[Change, ...]
@@ -60,7 +60,7 @@ class Optimization:
 
 
 def _less(noun: str, before: int, after: int) -> str:
-    """Return "-49 % multiplications", "" for as many as before."""
+    """Return "-49 % multiplications", "" for no difference."""
     share = 100 * (after - before) / before if before else 0.0
     return f"{share:+.2g} % {noun}" if share else ""
 

@@ -22,8 +22,8 @@ Arrays = Mapping[str, np.ndarray[Any, Any]]
 class Difference:
     """One element that differs; samples count from 0.
 
-    `index` and `got` are None where the whole tensor is missing, or has another shape or type;
-    `index` and `expected` are None where the oracle has no such output.
+    `index` and `got` are None if the whole tensor is missing, or has another shape or type; `index`
+    and `expected` are None if the oracle has no such output.
     """
 
     sample: int
@@ -79,8 +79,8 @@ class OutputComparison:
     allows: they are not mismatches. With `steps` the outputs are not claimed to be equal. `first`
     is the first mismatch, None if there is none. `left_out` counts elements that are not in
     `elements`, for the reason `left_out_why`. `version` and `title` are the oracle's, and `note`
-    says why this oracle decides where it usually does not, or why it may disagree with the other.
-    `skipped` says why the oracle was skipped.
+    tells why this oracle decides although it usually does not, or why it may disagree with the
+    other. `skipped` tells why the oracle was skipped.
     """
 
     oracle: str
@@ -104,9 +104,9 @@ class Sample:
 
     cpu_instructions counts outside the wait for the NPU, slice_instructions in the longest slice of
     an inference in slices; stack_bytes is the painted stack's use;
-    npu_pmu is what the firmware read from the NPU's performance monitor, by event. run_ns is the
-    time on the wall, where the target's clock measures that. profile is the cost of each step, in a
-    run that asked for it. cpu_cycles are those of the processor's model, where QEMU counted blocks.
+    npu_pmu has the firmware's readings of the NPU's performance monitor, by event. run_ns is the
+    wall-clock time, if the target's clock measures that. profile is the cost of each step, in a run
+    that requested it. cpu_cycles are those of the processor's model, if QEMU counted blocks.
     """
 
     outputs: Arrays
@@ -144,7 +144,7 @@ def equal_elements(
 def _bytes_of_bools(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return bools as uint8, other arrays as they are.
 
-    NumPy takes each byte but 0 for true, so it finds the NPU's -1 and C's 1 equal.
+    NumPy treats every byte but 0 as true, so for it the NPU's -1 and C's 1 are equal.
     """
     return array.view(np.uint8) if array.dtype == np.bool_ else array
 
@@ -152,7 +152,7 @@ def _bytes_of_bools(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def constant_outputs(samples: Sequence[Arrays], outputs: Sequence[Arrays]) -> tuple[str, ...]:
     """Return the names of outputs that are the same for all samples, of which two or more differ.
 
-    Such an output equals an oracle's whatever the network does with its inputs.
+    Such an output equals an oracle's regardless of what the network does with its inputs.
     """
     present = [each for each in outputs if each]  # a network that waits for inputs has no outputs
     if len(present) < 2 or all(_is_same(samples[0], other) for other in samples[1:]):

@@ -19,7 +19,7 @@ from ethosgen.values.schedule import NO_COPIES, USUAL_SCHEDULE, FetchRule, Sched
 
 
 class IoStyle(Enum):
-    """Where a network's inputs and outputs are."""
+    """The place of a network's inputs and outputs."""
 
     ARENA = "arena"
     """In the arena, where the plan put them; later tensors may reuse their bytes."""
@@ -31,9 +31,9 @@ class IoStyle(Enum):
 class Blob:
     """Constant bytes that partitions need: an array in the generated C.
 
-    `name` is what follows the network's name in the C. `part` is the part of the firmware that
-    holds it, as a board's placement calls it. `parameter` is the parameter through which the
-    entry gets its address; "" if the C names the array itself.
+    `name` follows the network's name in the C. `part` is the part of the firmware that holds it, in
+    a board's placement. `parameter` is the parameter through which the entry gets its address; ""
+    if the C names the array itself.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Scratch:
     """Memory that partitions need while they run.
 
     With an `offset` in the arena it keeps its content from the first partition to the last; else it
-    may be anywhere, and holds nothing between two partitions. `is_fast` asks for the board's fast
+    may be anywhere, and holds nothing between two partitions. `is_fast` requests the board's fast
     memory, if it has any besides the arena's.
     """
 
@@ -79,9 +79,9 @@ Argument = Address | int | None
 class Function:
     """A C function that the generated C calls; "{name}" in the symbol is the network's name.
 
-    With `parameters`, as C spells them, the network's header declares it below the `comment`. With
+    With `parameters`, in C's spelling, the network's header declares it below the `comment`. With
     `headers`, one of those files in the library declares it instead, and the C refuses to compile
-    if the declaration has other types; the `comment` then says who calls it so.
+    if the declaration has other types; the `comment` then names the caller.
     """
 
     symbol: str
@@ -106,10 +106,10 @@ class Function:
 class Call:
     """A call of a C function.
 
-    With `awaited`, the function only starts, and int32_t awaited(void) waits for the end, as line
-    `awaited_line` of the accelerator's file says. With
-    `copies`, arguments are in the accelerator's own memory `local`. In both cases the network's C
-    calls the function `around` it, which it defines (`ethosgen.backend.calling`).
+    With `awaited`, the function only starts, and int32_t awaited(void) waits for the end, according
+    to line `awaited_line` of the accelerator's file. With `copies`, arguments are in the
+    accelerator's own memory `local`. In both cases the network's C calls the function `around` it,
+    which it defines (`ethosgen.backend.calling`).
     """
 
     function: Function
@@ -151,9 +151,9 @@ class Call:
 class Partition:
     """A subgraph that a backend runs, by one call.
 
-    `operator` is the index of the residual graph's operator that stands for it. `payload` is the
-    backend's own: nobody else looks into it. `backend` names the wrapped accelerator that runs it;
-    "" is the plan's NPU, whose compiler placed its tensors.
+    `operator` is the index of the residual graph's operator that represents it. `payload` is the
+    backend's own: nothing else reads it. `backend` names the wrapped accelerator that runs it; ""
+    is the plan's NPU, whose compiler placed its tensors.
     """
 
     name: str
@@ -178,7 +178,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class CpuOperator:
-    """An operator that stayed on the CPU, with the reason as the user reads it.
+    """An operator that stayed on the CPU, with the reason for the user.
 
     `erratum` names the erratum that keeps it there, "" if none does.
     """
@@ -194,11 +194,11 @@ class CpuOperator:
 class Check:
     """The result of the check of a plan on the NPU model before anything was written.
 
-    `oracle` names the oracle that it was compared with, None without a comparison: `skipped` says
+    `oracle` names the oracle that it was compared with, None without a comparison: `skipped` tells
     why. `left_out` counts outputs that were not compared, for the reason `left_out_why`. `cases`
-    are the folders of the minimal differing networks, whose operators stay on the CPU.
-    `driven` counts the operators that were also tried alone, at the ends of their inputs' range.
-    `has_checked_accesses` says whether each access of the NPU was checked to be in the plan's
+    are the folders of the minimal differing networks, whose operators stay on the CPU. `driven`
+    counts the operators that were also tried alone, at the ends of their inputs' range.
+    `has_checked_accesses` tells whether each access of the NPU was checked to be in the plan's
     memories; None if nothing runs on the NPU.
     """
 
@@ -214,7 +214,7 @@ class Check:
 
 
 class OffloadMode(Enum):
-    """Which of its supported operators the NPU runs."""
+    """The supported operators that the NPU runs."""
 
     ALL = "all"
     AUTO = "auto"
@@ -229,9 +229,9 @@ class OffloadOptions:
     `cpu_ops` names operators (CONV_2D) that stay on the CPU. `trust_compiler` ignores the errata,
     `check` compares the plan with the oracle first. `oracle` is a short name; None means TFLite
     Micro wherever it can run the network. `steps` is the difference that the user allows, for
-    accelerators that round otherwise. `schedule` is for the NPU's compiler. With `allow_fallback`
+    accelerators that round differently. `schedule` is for the NPU's compiler. With `allow_fallback`
     operators that a user's accelerator computes wrongly stay on the CPU; else they are an error.
-    `optimize` plans the network without what cannot change its outputs.
+    `optimize` plans the network without parts that cannot change its outputs.
     """
 
     cpu_ops: tuple[str, ...] = ()
@@ -271,11 +271,10 @@ CPU = "cpu"
 
 @dataclass(frozen=True)
 class Offered:
-    """What a backend offered for an operator: its cycles, None if they are unknown; or a refusal.
+    """A backend's offer for an operator: its cycles, None if unknown; or a refusal.
 
     `backend` is the NPU's name, an accelerator's, or "cpu". `start` are the cycles of a call's
-    start, at the first operator of the call. An operator that runs inside the call of the one
-    before it costs 0.
+    start, at the first operator of the call. An operator in the call of the one before it costs 0.
     """
 
     backend: str
@@ -286,10 +285,10 @@ class Offered:
 
 @dataclass(frozen=True)
 class Placing:
-    """Where an operator of the network runs, why, and what each backend offered.
+    """Where an operator of the network runs, why, and each backend's offer.
 
     `on` is a backend's name as in Offered, "" for an operator that disappears in others. Without
-    --offload auto and without users' accelerators nobody asks for offers.
+    --offload auto and without users' accelerators there are no offers.
     """
 
     operator: OperatorIndex
@@ -358,7 +357,7 @@ class PlanSummary:
 
 @dataclass(frozen=True)
 class Plan:
-    """The split of a model between NPU and CPU; the defaults are those of a plan without an NPU.
+    """The split of a model between NPU and CPU; the defaults are for a plan without an NPU.
 
     `residual` is the graph with each partition folded into one CUSTOM operator. `offsets` has the
     byte offset in the arena of each tensor that the backend placed (for IoStyle.ARENA: partition
@@ -423,11 +422,11 @@ class Plan:
 
     @property
     def fast_bytes(self) -> int:
-        """The size of the scratches that ask for fast memory."""
+        """The size of the scratches that request fast memory."""
         return sum(scratch.bytes for scratch in self.scratches if scratch.is_fast)
 
     def without_fast(self) -> "Plan":
-        """Return the plan with its fast scratches outside the arena, in memory of their own."""
+        """Return the plan with its fast scratches outside the arena, in their own memory."""
         outside = (replace(s, bytes=0) if s.is_fast else s for s in self.scratches)
         return replace(self, scratches=tuple(outside))
 
@@ -443,7 +442,7 @@ class Plan:
 
     @property
     def original(self) -> Network:
-        """The network as read: what the oracle runs."""
+        """The network as read, which the oracle runs."""
         return self.before or self.network
 
     @property
@@ -453,7 +452,7 @@ class Plan:
 
     @property
     def is_precompiled(self) -> bool:
-        """Whether a backend's compiler made the network, so that it lacks the original."""
+        """Whether a backend's compiler made the network, so the original is missing."""
         return self.npu_operators is None
 
     def summary(self) -> PlanSummary:
@@ -479,7 +478,7 @@ class Plan:
 
     @property
     def steps(self) -> float:
-        """The steps by which outputs may differ: 0 if all that runs on accelerators is exact."""
+        """The steps by which outputs may differ: 0 if all operators on accelerators are exact."""
         return max((partition.steps for partition in self.partitions), default=0.0)
 
     def _decompressed(self) -> Mapping[str, int] | None:

@@ -1,4 +1,4 @@
-"""What each step of a network costs: counts of the processor, cycles of the NPU."""
+"""The costs of a network's steps: counts of the processor, cycles of the NPU."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ NPU = "npu"
 
 @dataclass(frozen=True)
 class ProgramStep:
-    """A call of a network's C code: an operator with what is fused into it, or a partition.
+    """A call of a network's C code: an operator with those fused into it, or a partition.
 
     `name` is "CONV_2D + RELU6" or the partition's, `output` its first tensor. `on` is "cpu", NPU or
     a user's accelerator. `is_wait` means that the call only waits for the partition. In a subgraph,
@@ -31,7 +31,7 @@ class ProgramStep:
 
 @dataclass(frozen=True)
 class Count:
-    """What the firmware counted in one place: ticks of its clock, cycles by the NPU's PMU.
+    """The firmware's counts of one place: ticks of its clock, cycles by the NPU's PMU.
 
     `entries` counts the hooks that began it: its own, and those after its subgraphs.
     """
@@ -43,7 +43,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Unit:
-    """What a profile counts on the CPU: its name in the plural, and the clock's ticks for one."""
+    """The unit of a profile's counts on the CPU: its name in the plural, and its size in ticks."""
 
     name: str
     ticks: float
@@ -53,8 +53,8 @@ class Unit:
 class NpuOperation:
     """An operation of the NPU: its line in a trace, and the simulator's estimate of its cycles.
 
-    `operator` is the code of the network's operator that it computes, `layer` that one's output;
-    "" where they are not known.
+    `operator` is the code of the network's operator that it computes, `layer` that one's output; ""
+    if unknown.
     """
 
     name: str
@@ -65,7 +65,7 @@ class NpuOperation:
 
 @dataclass(frozen=True)
 class StepCost:
-    """The cost of a step in all its `runs`, without what its subgraphs cost.
+    """The cost of a step in all its `runs`, without its subgraphs' cost.
 
     `count` is that of the CPU in the profile's unit, `npu_cycles` the PMU's, `cycles` the CPU's by
     the core's model, None if they are unknown.
@@ -83,9 +83,9 @@ class StepCost:
 class Profile:
     """The cost of one inference by steps, without the hook's own cost.
 
-    `outside` is what the CPU does outside of all steps. `hook` is what the hook cost in each step,
-    which is subtracted. `outside_cycles` are cycles by the core's model, None if they are unknown;
-    then those of all steps are, too.
+    `outside` is the CPU's work outside all steps. `hook` is the hook's cost in each step, which is
+    subtracted. `outside_cycles` are cycles by the core's model, None if they are unknown; then
+    those of all steps are, too.
     """
 
     unit: str
@@ -165,9 +165,9 @@ def make_profile(
 ) -> Profile:
     """Return the profile of one inference from the firmware's counts.
 
-    Each count contains `hook_ticks` for each entry, as the hook looks at the clock in its middle:
-    its end belongs to the step that begins, its start to the one that ends. What is outside of
-    steps has it once.
+    Each count contains `hook_ticks` for each entry, since the hook reads the clock in its middle:
+    its end belongs to the step that begins, its start to the one that ends. The count outside steps
+    has it once.
     """
 
     def without_hooks(count: Count, entries: int) -> int:

@@ -33,7 +33,7 @@ class ArenaTensor:
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of the network as C sees it.
+    """An input or output of the network in C.
 
     `c_name` is unique and a C identifier; `offset` is its place in the arena, None if the caller
     owns the buffer.
@@ -99,7 +99,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class RowFeed:
-    """How the caller gives the input: `rows` rows, of which the first `read` matter."""
+    """The caller's way to give the input: `rows` rows, of which the first `read` matter."""
 
     rows: int
     read: int
@@ -109,9 +109,9 @@ class RowFeed:
 
 @dataclass(frozen=True)
 class SlicedStep:
-    """A step of an inference in slices: it takes `turns` of them.
+    """A step of an inference in slices: it takes `turns` slices.
 
-    `shares` are the most of each operator, by its index, that one of them computes.
+    `shares` are each operator's largest share in one of them, by its index.
     """
 
     turns: int
@@ -140,7 +140,7 @@ class Program:
     `entry_parameters`, in order: "arena", "read_only" and the plan's other blobs that have a
     parameter, "state" if `state_bytes` is not 0, then the
     c_name of each port that the caller owns, and returns 0 or the first non-zero status of an NPU
-    invocation. In slices (`aot.code.slices`) it returns after each, with MORE but for the last.
+    invocation. In slices (`aot.code.slices`) it returns after each, with MORE except for the last.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What a user asks of the quantizer, its report, and advice to use it."""
+"""The user's request to the quantizer, its report, and advice to use it."""
 
 import math
 import shlex
@@ -55,15 +55,15 @@ FLOAT, INTEGER = "float", "int8"
 
 @dataclass(frozen=True)
 class QuantizationRequest:
-    """A float network, its calibration data, and where the quantized network goes.
+    """A float network, its calibration data, and the path of the quantized network.
 
     `activations` is int8 or int16; weights are always int8, with a scale for each output channel.
     `keep` names layers that stay in float. `labels` are the classes of the samples in `test_data`,
     or of the calibration data without any. An existing `output` is replaced only with `force`. `io`
     is FLOAT, or INTEGER for inputs and outputs of the activations' type; None for the quantizer's
     usual one. With `max_loss`, layers become int16 until the accuracy falls by no more than that
-    share of the labelled samples. With `max_ms`, an inference may take so many milliseconds at most
-    on `board` with `npu`, the board's by default.
+    share of the labelled samples. With `max_ms`, an inference may take at most this many
+    milliseconds on `board` with `npu`, by default the board's.
     """
 
     network: Path
@@ -83,7 +83,7 @@ class QuantizationRequest:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How many of the labelled samples both networks classify correctly."""
+    """The labelled samples that both networks classify correctly."""
 
     samples: int
     right_before: int
@@ -149,7 +149,8 @@ class Mixture:
 
 @dataclass(frozen=True)
 class QuantizationReport:
-    """What quantization did: the error of layers and outputs, and the accuracy if there are labels.
+    """The result of quantization: the error of layers and outputs, and the accuracy if there are
+    labels.
 
     `layers` and `advice` have `as_json`. `sqnr_db` is the lowest signal-to-quantization-noise ratio
     of the outputs, on `measured` of the calibration samples; infinite if nothing differs.
@@ -179,7 +180,7 @@ class QuantizationReport:
 
     @property
     def kept_in_vain(self) -> list[Any]:
-        """The layers that were to stay in float and did not."""
+        """The layers that should have stayed in float and did not."""
         return [layer for layer in self.layers if layer.name in self.keep and layer.is_quantized]
 
     @property

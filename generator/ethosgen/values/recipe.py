@@ -14,10 +14,9 @@ class Recipe:
 
     `names` has a name for each of `networks`, or none. `npu` is a configuration or NO_NPU. Without
     a `board`, a library is for any board that has the NPU. `accelerators` are users' own, by name
-    or folder, in the order in which they are asked. `app` is the application that the project also
-    gets, and `labels` a file that names its network's classes. `security` is the state in which
-    it runs, on a board with TrustZone.
-    `apart` puts the weights into files apart from the code.
+    or folder, in order of priority. `app` is the application that the project also gets, and
+    `labels` a file that names its network's classes. `security` is the state in which it runs, on a
+    board with TrustZone. `apart` puts the weights into files apart from the code.
     """
 
     networks: tuple[Path, ...]

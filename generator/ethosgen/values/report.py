@@ -30,7 +30,7 @@ class Culprit:
     """The first operator whose result differs from the oracle's, after equal ones only.
 
     `operator` is its index in the network, `output` the tensor that it writes, `on` "npu", "cpu"
-    or a user's accelerator. `difference` is in that tensor or another that is then alive; None if
+    or a user's accelerator. `difference` is in that tensor or another that is live then; None if
     the NPU model stops with `fault`. `unclear` counts the operators right before it that might be
     the cause instead.
     """
@@ -198,7 +198,7 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """True only if every element of every sample was there and equal, or close enough."""
+        """True only if every element of every sample was present and equal, or close enough."""
         golden = self.golden
         exact = golden is not None and golden.elements > 0 and golden.mismatches == 0
         near = self.fidelity is None or self.fidelity.passed
@@ -208,7 +208,7 @@ class Report:
     def verdict(self) -> str:
         """PASS, FAIL, or NOT COMPARED for a complete run that has no golden output.
 
-        "PASS within N steps" if the user allows so much, and a part of the plan is not exact.
+        "PASS within N steps" if the user allows this, and a part of the plan is not exact.
         """
         if self.passed:
             return self._within or "PASS"
@@ -218,12 +218,12 @@ class Report:
 
     @property
     def networks(self) -> tuple["Report", ...]:
-        """The reports of single networks, as a FirmwareReport has them."""
+        """The reports of single networks, as in a FirmwareReport."""
         return (self,)
 
     @property
     def headline(self) -> Headline:
-        """The answer at a glance."""
+        """The summary."""
         return Headline(
             self.verdict,
             self.subject,
@@ -236,13 +236,13 @@ class Report:
 
     @property
     def subject(self) -> str:
-        """What ran where: "digits on corstone300 (ethos-u55-128, qemu)"."""
+        """The network and the setting: "digits on corstone300 (ethos-u55-128, qemu)"."""
         place = self.board or ("this machine" if self.plan.npu == NO_NPU else "the NPU model")
         return f"{self.network} on {place} ({self.plan.npu}, {self.on})"
 
     @property
     def _compared(self) -> str:
-        """What was compared with what, and the result, in one sentence."""
+        """The compared outputs, their reference, and the result, in one sentence."""
         golden, second = self.golden, self.second
         if not self.ended:
             return "the firmware's end marker was never seen"
@@ -264,7 +264,7 @@ class Report:
 
     @property
     def _latency(self) -> Latency | None:
-        """The time of an inference: measured by the target's clock, or by the models' cycles."""
+        """The time of an inference: measured by the target's clock, or from the models' cycles."""
         if self.run_ns and self.on != _QEMU:
             return Latency(self.run_ns["median"] / 1e9, None, is_estimate=False)
         cpu, hz = self.cpu_time, self.npu_hz
@@ -300,7 +300,7 @@ class Report:
 
     @property
     def slice_time(self) -> CpuTime | None:
-        """The time of the longest slice, if an instruction takes as long as in all of them."""
+        """The time of the longest slice, if its instructions take the average time."""
         if not (self.cpu_time and self.cpu_instructions and self.slice_instructions):
             return None
         share = self.slice_instructions / self.cpu_instructions
@@ -377,8 +377,8 @@ class Report:
 class FirmwareReport:
     """The answer for a firmware of several networks: a Report of each, and the firmware's sizes.
 
-    `shared_bytes` is what the networks share: the library's code, constants and data apart from
-    their own, and the arena.
+    `shared_bytes` is the memory that the networks share: the library's code, constants and data
+    apart from their own, and the arena.
     """
 
     reports: tuple[Report, ...]
@@ -402,7 +402,7 @@ class FirmwareReport:
 
     @property
     def headline(self) -> Headline:
-        """The answer at a glance, for the whole firmware."""
+        """The summary for the whole firmware."""
         first, count = self.reports[0], counted(len(self.reports), "network")
         return Headline(
             self.verdict,

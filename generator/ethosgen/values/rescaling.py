@@ -48,7 +48,7 @@ def zero_point_of(tensor: Tensor) -> int:
 
 
 def limits(dtype: str) -> tuple[int, int]:
-    """Return the smallest and greatest value of an integer type."""
+    """Return the smallest and largest value of an integer type."""
     info = np.iinfo(dtype)
     return int(info.min), int(info.max)
 

@@ -1,11 +1,11 @@
-"""How operators are ordered and divided: for time or for memory, within a limit."""
+"""The order and division of operators: for time or for memory, within a limit."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 
 class Strategy(Enum):
-    """What the NPU's compiler optimizes."""
+    """The goal of the NPU's compiler."""
 
     PERFORMANCE = "performance"
     """The time, within the memory that it may use."""
@@ -25,10 +25,10 @@ class Streaming(Enum):
 
 @dataclass(frozen=True)
 class Schedule:
-    """How the NPU's compiler, and ethosgen on the CPU, order and divide operators.
+    """The way in which the NPU's compiler, and ethosgen on the CPU, order and divide operators.
 
     `arena_bytes` is the most SRAM that they may plan, besides the board's own limit; None for no
-    other limit. They exceed the limit where they find no way to meet it.
+    other limit. They exceed the limit if they cannot meet it.
     """
 
     strategy: Strategy = Strategy.PERFORMANCE
@@ -51,7 +51,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class FetchRule:
-    """Which weights are copied into SRAM while the step before computes.
+    """The rule for weights that are copied into SRAM while the step before computes.
 
     The copies may add `bytes` to the arena. A copy has at least `least_bytes`, and its layer would
     read the original at least `least_reads` times.

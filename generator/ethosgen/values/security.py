@@ -15,7 +15,7 @@ class Security(StrEnum):
 
 @dataclass(frozen=True)
 class SecureSide:
-    """The secure image of a non-secure firmware: what it confirmed of the run, and its sizes."""
+    """The secure image of a non-secure firmware: its evidence about the run, and its sizes."""
 
     confirmed: tuple[str, ...]
     flash_bytes: int

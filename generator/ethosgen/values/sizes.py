@@ -9,7 +9,7 @@ EXAMPLES = "65536, 64KiB, 1.5MiB"
 
 
 def bytes_of(text: str) -> int | None:
-    """Return a size in bytes, None for a text that is not a whole number of bytes from 1 on."""
+    """Return a size in bytes, None for a text that is not a positive whole number of bytes."""
     match = _SIZE.fullmatch(text.strip())
     size = float(match[1]) * _UNITS[(match[2] or "").lower()] if match else 0.0
     return int(size) if size >= 1 and size == int(size) else None

@@ -1,4 +1,4 @@
-"""A network's file as the user passed it, before it is read."""
+"""A network's file as passed by the user, before it is read."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ CHANNELS_LAST = "nhwc"
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What the user says about a file besides its bytes.
+    """The user's facts about a file besides its bytes.
 
     `shapes` are those of inputs with open sizes. With CHANNELS_LAST as `input_layout`, inputs of
     channels-first networks have their channels last.
@@ -37,5 +37,5 @@ class Source:
 
     @property
     def sha256(self) -> str:
-        """The digest of the bytes: it tells networks apart, whatever their names."""
+        """The digest of the bytes: it distinguishes networks, whatever their names."""
         return hashlib.sha256(self.data).hexdigest()

@@ -16,7 +16,7 @@ _SHOWN = 0.1
 
 
 def rounded(value: float) -> float:
-    """Return a value with as many significant digits as an estimate has."""
+    """Return a value with the significant digits of an estimate."""
     if not value:
         return 0.0
     return round(value, _DIGITS - 1 - math.floor(math.log10(abs(value))))
@@ -31,7 +31,7 @@ def duration(seconds: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a part of 1 as percent: "0.2 %", "42 %", "99.8 %"."""
+    """Return a fraction as percent: "0.2 %", "42 %", "99.8 %"."""
     value = 100 * share
     if 0 < value < _SHOWN:
         return f"under {_SHOWN:g} %"
@@ -49,8 +49,8 @@ def share_text(cycles: int, hz: int | None, source: str) -> str:
 class InferenceCycles:
     """The processor's cycles of one inference, without waits.
 
-    `steps` are those of its steps in order, () if the firmware counts none; `outside` is outside of
-    them.
+    `steps` are those of its steps in order, () if the firmware counts none; `outside` counts those
+    outside them.
     """
 
     total: int
@@ -62,9 +62,9 @@ class InferenceCycles:
 class CpuTime:
     """The processor's share of an inference, without waits: cycles, by which `source`.
 
-    `hz` is the board's clock, None if its file does not say. If it `is_counted`, QEMU counted what
-    ran; if not, it is a sum of stored costs. `unknown` names operators that have none, which the
-    sum leaves out.
+    `hz` is the board's clock, None if its file does not state it. If it `is_counted`, QEMU counted
+    the executed code; if not, it is a sum of stored costs. `unknown` names operators that have
+    none, which the sum leaves out.
     """
 
     cycles: int

@@ -1,4 +1,4 @@
-"""Store networks that the NPU computes differently in a folder, ready to be reported.
+"""Store networks that the NPU computes differently in a folder, ready to report.
 
 The folder is ethosgen/cases in $XDG_STATE_HOME (~/.local/state by default). Each case has its own
 folder, named after its content; an existing one is not changed.

@@ -1,7 +1,8 @@
 """Remembers plans whose operators were each found exact, alone at the ends of their inputs.
 
-The trial takes most of the time of `project` for a large network. It is kept in the user's cache
-by a digest of all that decides it. A plan with an operator that differs is never kept.
+The trial takes most of the time of `project` for a large network. Its result is in the user's
+cache, under a digest of everything that decides it. A plan with an operator that differs is never
+kept.
 """
 
 import hashlib
@@ -24,13 +25,13 @@ MOST_FILES = 4096
 
 @dataclass(frozen=True)
 class RememberedTrial:
-    """What is known of a plan's trial; `path` is its file, None without one."""
+    """The known result of a plan's trial; `path` is its file, None without one."""
 
     path: Path | None
 
     @property
     def count(self) -> int | None:
-        """The number of operators that were tried and found exact, None if nobody knows."""
+        """The number of operators that were tried and found exact, None if unknown."""
         if self.path is None:
             return None
         try:
@@ -41,7 +42,7 @@ class RememberedTrial:
         return count
 
     def keep(self, count: int) -> None:
-        """Remember that so many operators were tried, and none differed."""
+        """Remember that this many operators were tried, and none differed."""
         if self.path is not None:
             keep_file(self.path, str(count).encode(), MOST_FILES, by_size=False)
 
@@ -49,8 +50,8 @@ class RememberedTrial:
 def remembered(network: Network, plan: Plan) -> RememberedTrial:
     """Return the trial of a plan.
 
-    It has no file without a cache, and for what no digest covers: users' accelerators, and oracles
-    of a format's own, which may not be installed.
+    It has no file without a cache, nor with parts that no digest covers: users' accelerators, and
+    formats' own oracles, which may not be installed.
     """
     is_covered = plan.accelerator is not None and not plan.wrapped and own_oracle(network) is None
     if os.environ.get(NO_CACHE) or not is_covered or plan.options.oracle not in (None, *_USUAL):

@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 def differing_at_ends(
     network: Network, plan: Plan, make: Make, oracle: str | None, most_work: int
 ) -> tuple[int, Mapping[OperatorIndex, str]]:
-    """Return the number of operators tried, and for each that differs, by index, how much.
+    """Return the number of operators tried, and the difference of each that differs, by index.
 
     `make` omits the operators that errata keep on the CPU. `most_work` limits the multiplications
     of all samples.
@@ -37,7 +37,7 @@ def differing_at_ends(
     together = ends.tried(network, tested)
     if together is not None:
         return together
-    # An operator that the oracle lacks, or that faults, must not hide those of other codes.
+    # An operator that the oracle lacks, or that faults, must not hide operators with other codes.
     groups: dict[str, list[int]] = {}
     for index in tested:
         groups.setdefault(network.graph.operators[index].code, []).append(index)
@@ -71,7 +71,7 @@ class _Ends:
     def tried(
         self, network: Network, operators: Sequence[int]
     ) -> tuple[int, dict[OperatorIndex, str]] | None:
-        """Return the number of operators tried side by side, and which differ; None if none ran."""
+        """Return the number of operators tried together, and those that differ, or None."""
         bouquet = gather(network, operators)
         if bouquet is None:
             return 0, {}
@@ -82,7 +82,7 @@ class _Ends:
             return None
 
     def _differing(self, bouquet: Bouquet) -> dict[OperatorIndex, str]:
-        """Return the operators that differ alone too, each with how much."""
+        """Return the operators that also differ alone, each with its difference."""
         differing: dict[OperatorIndex, str] = {}
         for index in self._suspects(bouquet):
             how_much = self._difference(bouquet.alone[index])

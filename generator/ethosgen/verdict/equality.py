@@ -1,8 +1,8 @@
 """Checks that an optimized network computes what the original does: an oracle runs both.
 
-It shares no code with the optimizer, and knows nothing of its rules. The samples are random ones,
-those with all elements at an end of their range, and those that drive the sums of the operators
-that read the inputs to their ends, one output channel after the other.
+It shares no code with the optimizer, and does not know its rules. There are random samples, samples
+with all elements at an end of their range, and samples that drive the sums of the operators that
+read the inputs to their ends, output channel by output channel.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ MOST_WORK = 1_000_000_000
 
 
 def difference(original: Network, changed: Network, oracle: str | None) -> str:
-    """Return how outputs of a changed network differ, "" if they do not, or no oracle can say."""
+    """Return how outputs of a changed network differ, "" if they do not, or no oracle can tell."""
     samples = samples_for(original)
     try:
         with ThreadPoolExecutor(2) as pool:

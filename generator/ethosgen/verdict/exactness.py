@@ -63,7 +63,7 @@ def exact_plan(
 ) -> Plan:
     """Return a plan whose outputs equal the oracle's, as far as errata and the check can tell.
 
-    UnsupportedError if an operator is not exact on the NPU nor on the CPU.
+    UnsupportedError if an operator is exact neither on the NPU nor on the CPU.
     """
     compiling = _compiling(planner.accelerator)
     if options.trust_compiler or is_compiled(network):
@@ -123,7 +123,7 @@ def draw(network: Network) -> list[Arrays]:
 def _answered_meanwhile(
     network: Network, ask: Ask, oracle: str | None, needs_tvm: bool
 ) -> Answer | Unanswered:
-    """Run the oracle in a separate process while operators, or TVM too, are imported here."""
+    """Run the oracle in a separate process while operators, and perhaps TVM, are imported here."""
     from ethosgen.aot import load, load_operators
 
     with ThreadPoolExecutor(1) as pool:

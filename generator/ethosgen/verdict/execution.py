@@ -62,7 +62,7 @@ def blame_file(error: InternalError, plan: Plan, samples: Sequence[Arrays]) -> N
 
 
 class PlanRunner:
-    """Runs each partition of a plan by the runner of its backend."""
+    """Runs each partition of a plan with its backend's runner."""
 
     def __init__(self, plan: Plan, trace: Trace | None = None) -> None:
         self._programs: list[ProgramRunner] = []
@@ -90,7 +90,7 @@ class PlanRunner:
 
 
 class StandIn:
-    """Runs the operators of partitions by our kernels, for an accelerator that cannot run here."""
+    """Runs partitions' operators with our kernels, for an accelerator that cannot run here."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan

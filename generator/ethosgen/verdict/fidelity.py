@@ -45,9 +45,9 @@ def measure_fidelity(
     criteria: Criteria,
     watch: Watch,
 ) -> Fidelity | None:
-    """Compare with the runtime of the source's format, None if the format has none of its own.
+    """Compare with the runtime of the source's format, None if the format has none.
 
-    The user's golden outputs take its place. With a limit, ToolError if the runtime is missing.
+    The user's golden outputs replace it. With a limit, ToolError if the runtime is missing.
     """
     source, limit = network.source, criteria.fidelity
     if criteria.golden is not None and holds_outputs(criteria.golden):

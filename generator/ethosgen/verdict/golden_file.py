@@ -1,6 +1,6 @@
 """Golden outputs from a file instead of an oracle: those of another program, such as torch.
 
-A network's own file may have them too, with their inputs.
+A network's own file may also have them, with their inputs.
 """
 
 from collections.abc import Sequence

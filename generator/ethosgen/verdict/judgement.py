@@ -48,7 +48,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Criteria:
-    """What outputs are compared with, besides the default oracles.
+    """The references of outputs, besides the default oracles.
 
     `golden` is the uncompiled original of a compiled network, or golden outputs for the samples,
     which then decide. `oracle` decides instead of the default one. `fidelity` is the limit of

@@ -37,7 +37,7 @@ SEARCH_S = 60.0
 
 @dataclass(frozen=True)
 class Unanswered:
-    """Why there are no golden outputs, and the samples on which the oracles were run."""
+    """Why there are no golden outputs, and the samples that the oracles ran."""
 
     why: str
     samples: Sequence[Arrays] = ()
@@ -45,7 +45,7 @@ class Unanswered:
 
 @dataclass(frozen=True)
 class Driven:
-    """The number of operators that ran alone, how much some differ, and their cases."""
+    """The number of operators that ran alone, the differences, and their cases."""
 
     operators: int = 0
     differing: Mapping[OperatorIndex, str] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class Mending:
     def mended(
         self, plan: Plan, allocation: Allocation[OperatorIndex]
     ) -> tuple[Plan, Check | None]:
-        """Return the plan if it passes, otherwise one that does, and what was compared.
+        """Return the plan if it passes, otherwise one that does, and the comparison.
 
         UnsupportedError if there is none.
         """
@@ -131,7 +131,7 @@ class Mending:
     def _require_agreement(self, plan: Plan, differing: Mapping[OperatorIndex, str]) -> None:
         """Raise UnsupportedError if a user's accelerator computes an operator wrongly.
 
-        `differing` says how much operators differ. Operators on the NPU may move to the CPU
+        `differing` has the operators' differences. Operators on the NPU may move to the CPU
         instead, and so may those with declared differences, which can add up to more than the user
         allows.
         """
@@ -205,7 +205,7 @@ class Mending:
         return culprits
 
     def _advice(self) -> str:
-        if self._golden is None:  # without the check it is refused too
+        if self._golden is None:  # without the check it is refused, too
             return "use --npu none to run all on the CPU"
         return "use --no-check to write it anyway, and 'ethosgen verify' to see what differs"
 

@@ -20,7 +20,7 @@ Make = Callable[[Network], Plan]
 
 @dataclass(frozen=True)
 class Trial:
-    """The outputs of a plan, or the fault that ended it; the oracle runs if not `answered`."""
+    """The outputs of a plan, or the fault that ended it; the oracle runs unless `answered`."""
 
     plan: Plan
     question: Question
@@ -52,7 +52,7 @@ class Trial:
 
 
 def question_of(network: Network, samples: Sequence[Arrays], oracle: str | None = None) -> Question:
-    """Return the question for the oracles; our kernels' declarations say what is exact."""
+    """Return the question for the oracles; our kernels declare their exactness."""
 
     def is_exact(asked: Network) -> bool:
         from ethosgen import aot

@@ -1,4 +1,4 @@
-"""Compares what a firmware takes with its budgets."""
+"""Compares a firmware's figures with its budgets."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from ethosgen.workspace.file import Budget
 
 @dataclass(frozen=True)
 class Limited:
-    """A figure and its limit; `value` is None if it is not known, and then it fails.
+    """A figure and its limit; `value` is None if unknown, and then it fails.
 
-    `is_least` limits from below. `unit` is "ms", "B", or "" for a part of 1.
+    `is_least` limits from below. `unit` is "ms", "B", or "" for a fraction.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Limited:
 
 @dataclass(frozen=True)
 class Checked:
-    """The answer of `ethosgen check`: the run, the accuracy if it was asked for, the budgets."""
+    """The answer of `ethosgen check`: the run, the accuracy if it was requested, the budgets."""
 
     report: Report | FirmwareReport
     accuracy: AccuracyReport | None

@@ -1,4 +1,4 @@
-"""Reads `ethosgen.toml`: what a folder's networks are for, and what they may take."""
+"""Reads `ethosgen.toml`: the settings of a folder's networks, and their budgets."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -28,7 +28,7 @@ Size = Annotated[int, BeforeValidator(_bytes), WithJsonSchema({"type": ["integer
 
 
 class Budget(Table):
-    """Limits; `ethosgen check` fails if one is exceeded. Leave out what has none."""
+    """Limits; `ethosgen check` fails if one is exceeded. Leave out figures without a limit."""
 
     ms: Annotated[float, Field(gt=0)] | None = None
     """Most milliseconds of one inference."""
@@ -100,7 +100,7 @@ def workspace_schema() -> str:
 
 
 def initial_text(networks: list[str], board: str | None, npu: str | None, data: str | None) -> str:
-    """Return the text of a new file; what is not known yet stands in comments."""
+    """Return the text of a new file; unknown values are in comments."""
 
     def line(key: str, value: str | None, example: str) -> str:
         return f'{key} = "{value}"' if value else f'# {key} = "{example}"'

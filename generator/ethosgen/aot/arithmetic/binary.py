@@ -34,8 +34,8 @@ def sum_multipliers(
 ) -> tuple[Multiplier, Multiplier, Multiplier]:
     """Return the multipliers of both inputs of a sum and of its result (add_common.cc).
 
-    UnsupportedError for a result that TFLite would multiply by 1 or more: its kernels abort, but
-    for LiteRT's SUB, which shifts by a negative number.
+    UnsupportedError for a result that TFLite would multiply by 1 or more: its kernels abort, except
+    LiteRT's SUB, which shifts by a negative number.
     """
     common = 2.0 * max(scale_of(first), scale_of(second))
     factor = common / ((1 << ADD_SHIFT[target.dtype]) * scale_of(target))

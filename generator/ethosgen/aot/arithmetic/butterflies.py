@@ -31,7 +31,7 @@ FIRST, STAGE = "ethosgen_fft_first_s16", "ethosgen_fft_stage_s16"
 
 @dataclass(frozen=True)
 class Pointers:
-    """Pointers to input and output; the input has so many `numbers`, padded with zeros."""
+    """Pointers to input and output; the input has `numbers` numbers, padded with zeros."""
 
     source: Any
     numbers: int
@@ -82,7 +82,7 @@ def _twiddles(scalar: Scalar, phases: Sequence[float]) -> Array:
 class Transform:
     """Builds the kernel of a complex transform of `count` numbers, with its tables.
 
-    With `by_fours`, stages call a micro-kernel for four numbers at a time where there is one.
+    With `by_fours`, stages call a micro-kernel for four numbers at a time if one exists.
     """
 
     def __init__(self, dtype: str, length: int, *, inverse: bool, by_fours: bool) -> None:
@@ -142,7 +142,7 @@ class Transform:
         return self.nest.let(f"{name}_re", value[0]), self.nest.let(f"{name}_im", value[1])
 
     def kept(self, name: str, value: Complex) -> Complex:
-        """Store both parts of a product, so that TVM's analyses of a long chain end there."""
+        """Store both parts of a product, so that TVM's analysis of a long chain ends there."""
         return self.nest.keep(f"{name}_re", value[0]), self.nest.keep(f"{name}_im", value[1])
 
     def shrunk(self, name: str, value: Complex, divisor: int) -> Complex:

@@ -1,6 +1,6 @@
-"""The C of a network that runs on accelerators alone: calls in their order, without a compiler.
+"""The C of a network that runs on accelerators alone: the calls in order, without a compiler.
 
-TVM makes the same C of the same schedule (`passes`), but its import takes a second.
+TVM would make the same C from the schedule (`passes`), but its import takes a second.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ def made_by_calls(schedule: StepSchedule) -> list[str]:
 def write_calls(
     schedule: StepSchedule, name: str, signature: EntrySignature, addresses: Mapping[str, Location]
 ) -> Emitted:
-    """Return the functions of the partitions, and the entry, which returns the first bad status."""
+    """Return the partitions' functions and the entry, which returns the first bad status."""
     functions: dict[str, FunctionText] = {}
     calls: list[tuple[str, PartitionCall]] = []
     for step in schedule.steps:

@@ -67,7 +67,7 @@ def generate(
     """Return the C source and its header by file name.
 
     `comments` maps the static functions to their comments, in order of appearance; `includes` names
-    additional headers. Functions in `inlined` cost no call of their own.
+    additional headers. Functions in `inlined` cost no call.
     """
     text = emitted.text
     called = dict.fromkeys(partition.call.function for partition in plan.partitions)
@@ -118,7 +118,7 @@ def _static_functions(
 def _with_const(function: FunctionText, called: Sequence[Function]) -> str:
     """Return a body in which arguments keep the const of their parameters.
 
-    Those for which a user's function has a pointer to data that it may change lose it.
+    Arguments lose it where a user's function takes a pointer to data that it may change.
     """
     body = function.body
     for parameter in function.parameters:
@@ -153,7 +153,7 @@ def _constants(constants: Sequence[Constant], plan: Plan, name: str) -> Iterator
 
 
 def _with_addresses(body: str, constants: Sequence[Constant], plan: Plan) -> str:
-    """Return an entry's body in which a struct of the file is passed by its address."""
+    """Return an entry's body in which the file's structs are passed by address."""
     single = [] if plan.apart else [c.c_name for c in constants if c.structs and c.structs.is_one]
     return re.sub(rf"\b({'|'.join(single)})\b", r"&\1", body) if single else body
 
@@ -179,7 +179,7 @@ def _progress(signature: EntrySignature) -> str:
 
 
 def _is_named(blob: Blob, plan: Plan) -> bool:
-    """Return whether the C names a blob: a call has its address, and no parameter does."""
+    """Return whether the C names a blob: a call contains its address, no parameter does."""
     arguments = (argument for p in plan.partitions for argument in p.call.arguments)
     return not blob.parameter and Address(blob.name) in arguments
 
@@ -255,7 +255,7 @@ def computes_floats(source: str) -> bool:
 
 
 def share(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the function that stands for each: the first with the same text but for its name.
+    """Return each function's representative: the first with the same text except for the name.
 
     Layers of one kind call the same micro-kernel; their weights, scales and sizes are arguments.
     """
@@ -267,5 +267,5 @@ def share(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def call_shared(text: str, shared: Mapping[str, str]) -> str:
-    """Return C in which calls of functions are calls of those that stand for them."""
+    """Return C that calls the functions' representatives instead."""
     return re.sub(r"\b\w+(?=\()", lambda match: shared.get(match[0], match[0]), text)

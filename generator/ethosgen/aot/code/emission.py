@@ -1,6 +1,6 @@
 """PrimFuncs to the bodies of C functions, by TVM's generator.
 
-Its includes are not used, since they name headers of TVM's runtime, nor are its signatures, which
+Its includes are dropped, since they name headers of TVM's runtime, and so are its signatures, which
 lack const and static.
 """
 
@@ -38,7 +38,7 @@ _NUMBER = re.compile(rf"(?<={STEP}\()\w+(?=\))")
 
 @dataclass(frozen=True)
 class FunctionText:
-    """A C function: its return type, its parameters with their types, and what follows the "{"."""
+    """A C function: its return type, its typed parameters, and its body after the "{"."""
 
     returns: str
     parameters: tuple[str, ...]
@@ -59,7 +59,7 @@ class Emitted:
 
 
 def emit(module: Any, numbers: Mapping[str, int]) -> Emitted:
-    """Return the functions of a module; `numbers` are those of the marks in calls of STEP."""
+    """Return the functions of a module; `numbers` replace the marks in calls of STEP."""
     text = _NUMBER.sub(lambda match: str(numbers[match[0]]), _source(module))
     primfuncs = {var.name_hint: function for var, function in module.functions.items()}
     functions = {

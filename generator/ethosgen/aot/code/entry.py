@@ -107,7 +107,7 @@ def lower_body(
 ) -> Any:
     """Return a module with the entry and the functions that it calls.
 
-    `memories` are the parameters that hold several things, with their sizes. The kernels of the
+    `memories` are the parameters that hold several buffers, with their sizes. The kernels of the
     steps `in_place`, besides those of the memory plan, write where they read.
     """
     steps = body.memory.in_place.union(in_place)

@@ -40,7 +40,7 @@ def wait_symbol(schedule: StepSchedule, step: int, name: str) -> str:
 
 
 def results_name(step: int) -> str:
-    """Return the joint name of a step's results, even if there are none."""
+    """Return the joint name of a step's results, even if it has none."""
     return f"results_{step}"
 
 
@@ -251,7 +251,7 @@ def _variable(plan: Plan, address: Address) -> str:
 
 
 def _without_const(variable: Any) -> Any:
-    """Cast away const where it is: the functions of partitions take void*."""
+    """Cast away any const: partitions' functions take void*."""
     return variable if is_void_pointer(variable) else tirx.reinterpret("handle", variable)
 
 

@@ -1,6 +1,6 @@
 """The AoT executor for Relax: lower `main` to one entry PrimFunc, then run TVM's own lowering.
 
-`entry_passes` and then `generator_passes` are all of them, in order.
+`entry_passes` and `generator_passes` are all passes, in order.
 """
 
 from collections.abc import Iterator, Mapping
@@ -63,7 +63,7 @@ class Copy:
 
 @dataclass(frozen=True)
 class CopiesBefore:
-    """What happens before a call: copies that it reads at once, a wait, copies for a later call."""
+    """The actions before a call: copies that it reads itself, a wait, copies for a later call."""
 
     own: tuple[Copy, ...] = ()
     is_awaited: bool = False
@@ -98,7 +98,7 @@ def entry_passes(
 
 
 def generator_passes(callees: Mapping[str, Any]) -> list[Any]:
-    """Return the passes from there to PrimFuncs that the C generator takes.
+    """Return the passes from there to PrimFuncs that the C generator accepts.
 
     `callees` are functions that kernels call.
     """

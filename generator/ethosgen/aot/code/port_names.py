@@ -67,7 +67,7 @@ def identifier(name: str, default: str) -> str:
 
 
 def _make_unique(reserved: Set[str]) -> Callable[[str, Set[str]], str]:
-    """Return a function that makes words unique, and different from some others."""
+    """Return a function that makes words unique, and different from given ones."""
     taken = set(reserved)
 
     def unique(word: str, others: Set[str]) -> str:

@@ -1,6 +1,6 @@
 """An inference in slices: the entry of C returns after a band of rows, or after an operator.
 
-Where it continues is in an array of C, NAME_progress, that the entry and its chains share.
+A C array, NAME_progress, which the entry and its chains share, records where it continues.
 """
 
 from collections.abc import Sequence
@@ -33,9 +33,9 @@ def declare_progress(symbol: str) -> tuple[Any, list[Any]]:
 
 
 def sliced(symbol: str, calls: Sequence[tuple[Any, list[Any]]], after: Sequence[Any]) -> list[Any]:
-    """Return the body of an entry that makes one of its calls, or a turn of it.
+    """Return the body of an entry that makes one of its calls, or one turn of it.
 
-    `calls` are the functions with their statements, `after` what follows each.
+    `calls` are the functions with their statements, `after` the statements after each.
     """
     progress, body = declare_progress(symbol)
     at = tirx.Var("at", "int32")

@@ -1,7 +1,7 @@
 """The steps of the generated C, as a profile counts them: calls of entries, in order.
 
-A subgraph's entry has steps, too. Kernels are built before their steps have numbers, so the hooks
-have marks until the whole program is known.
+A subgraph's entry has steps, too. Kernels are built before their steps have numbers, so hooks
+contain marks until the whole program is known.
 """
 
 from collections.abc import Mapping, Sequence

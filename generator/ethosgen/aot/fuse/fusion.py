@@ -179,7 +179,7 @@ class _Chains:
         if not alone or step.kernel is None or step.kernel.sources:
             return None
         if not goes_in_place(step.operator):
-            return None  # it has been asked for already
+            return None  # already computed
         return cheapest(self.schedule.graph, step.operator, self.libraries)
 
     def is_better_alone(self, step: Step, producer: Step) -> bool:

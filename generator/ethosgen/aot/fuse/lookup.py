@@ -37,7 +37,7 @@ def is_of_a_byte(element: ElementLoops, tensors: Sequence[Tensor], target: Tenso
 
 
 def _reads_the_byte_by_place_alone(element: ElementLoops, tensors: Sequence[Tensor]) -> bool:
-    """Return whether the byte is read at the output's index, and constants at none.
+    """Return whether the byte is read at the output's index, and constants without one.
 
     A SLICE of one element has no loops either, but reads another index.
     """

@@ -1,1 +1,1 @@
-"""The residual graph made ready for code: paddings, states, subgraphs, how tensors are stored."""
+"""Preparation of the residual graph for code: paddings, states, subgraphs, storage of tensors."""

@@ -66,7 +66,7 @@ def _is_quantized(tensor: Tensor) -> bool:
 
 
 def _is_zero(graph: Graph, pad: Operator, source: Tensor) -> bool:
-    """Return whether a PAD's value is the zero point, as it is unless PADV2 names another."""
+    """Return whether a PAD's value is the zero point: the default, unless PADV2 names another."""
     if len(pad.inputs) < 3 or pad.inputs[2] == ABSENT:
         return True
     value = graph.tensors[pad.inputs[2]]

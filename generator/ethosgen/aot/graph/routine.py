@@ -19,7 +19,7 @@ class Routine:
     The parameters are pointers, named by role in `parameters`: "input 0", "constant 0", "output 0",
     "variable 0", "workspace", numbered within each kind; unused ones are omitted. `types` are their
     types. `direct` are the outputs that can overwrite the inputs that they replace. `steps` are its
-    calls, and those in subgraphs of its own after the step that runs them.
+    calls, and those in nested subgraphs after the step that runs them.
     """
 
     name: str
@@ -53,7 +53,7 @@ COMPILE = "compile"
 def within(
     steps: Sequence[MarkedStep], before: int, branch: str, subgraph: str
 ) -> list[MarkedStep]:
-    """Return a routine's steps as those of a kernel that has `before` steps already."""
+    """Return a routine's steps as part of a kernel that already has `before` steps."""
 
     def moved(step: ProgramStep) -> ProgramStep:
         if step.inside:
@@ -64,5 +64,5 @@ def within(
 
 
 def behind(step: ProgramStep, by: int) -> ProgramStep:
-    """Return a step of a subgraph as one after `by` other steps."""
+    """Return a subgraph's step, renumbered to follow `by` other steps."""
     return replace(step, inside=step.inside + by)

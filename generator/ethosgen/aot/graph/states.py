@@ -52,8 +52,9 @@ def with_states(
 ) -> tuple[Operator, tuple[Tensor, ...]]:
     """Return an operator with its states as additional inputs, and the extended tensors.
 
-    Its outputs stop being variables, as files mark a CIRCULAR_BUFFER's output, because they would
-    have two owners. An operator with wrong options gets no states; its kernel reports the error.
+    Its outputs are no longer variables (files mark a CIRCULAR_BUFFER's output so), because they
+    would have two owners. An operator with wrong options gets no states; its kernel reports the
+    error.
     """
     find = _STATES.get(operator.custom_code or "")
     if find is None:

@@ -1,4 +1,4 @@
-"""How tensors are stored: their alignment, and the operators that leave their bytes as they are."""
+"""Storage of tensors: their alignment, and the operators that leave their bytes unchanged."""
 
 ALIGNMENT = 16
 """In bytes. Ethos-U requires this for tensors (Arm core driver 1.0.0), and it suits Helium."""

@@ -1,6 +1,6 @@
 """Libraries of kernels for the CPU, and the choice among them, operator by operator.
 
-A library is a backend (`ethosgen.backend.Backend`) that is asked about the operators of a graph,
+A library is a backend (`ethosgen.backend.Backend`) that makes offers for the operators of a graph,
 and compiles each to a kernel that calls the library's C functions. This is their only registry, and
 `cheapest` the only place that chooses.
 """
@@ -25,7 +25,7 @@ from ethosgen.values.network import Graph, Operator
 
 
 def _of(*names: str) -> tuple[Callable[[], Library], ...]:
-    """Return functions that load libraries, each named by its package here and its name there."""
+    """Return functions that load libraries, each given by a package here and a name in it."""
     return tuple(partial(resolve_name, f"{__name__}.{name}") for name in names)
 
 
@@ -96,9 +96,9 @@ def least_cycles(
 
 
 def _cycles_in_c(graph: Graph, operator: Operator) -> int | None:
-    """Return the estimated cycles of the kernel that `cheapest` chooses, in plain C.
+    """Return the estimated cycles, in plain C, of the kernel that `cheapest` chooses for Helium.
 
-    The choice is that for Helium; each micro-kernel has a version in C.
+    Each micro-kernel has a version in C.
     """
     asked = replace(graph, operators=(operator,))
     plain = estimate_cycles(operator, graph.tensors)
@@ -122,7 +122,7 @@ def fetch_code() -> dict[str, str]:
 def library_code(
     kernels: Mapping[int, Kernel], among: Sequence[Library]
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the C files that kernels need of libraries, by name, and the headers to include.
+    """Return the libraries' C files that kernels need, by name, and the headers to include.
 
     InternalError if a kernel names a file that no library has.
     """

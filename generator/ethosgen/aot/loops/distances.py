@@ -1,14 +1,14 @@
-"""How far a kernel's reading is ahead of its writing, in bytes, if it goes from start to end.
+"""How far a kernel reads ahead of its writes, in bytes, if it goes from start to end.
 
-An output may begin so many bytes before the input and overlap it: no byte is written that is still
-to be read.
+An output may begin this many bytes before the input and overlap it: no byte is overwritten before
+it is read.
 """
 
 
 def rows_distance(rows: int, read: int, written: int, ahead: int) -> int:
     """Return the distance for rows of `read` bytes that become rows of `written` bytes.
 
-    When a row's last byte has not been read yet, at most `ahead` rows from it on are written.
+    While a row's last byte is unread, at most `ahead` rows from that row on have been written.
     """
     last = max(min(rows - ahead, rows - 1), 0)
     return max(1, *(min(row + ahead, rows) * written - row * read for row in (0, last, rows - 1)))
@@ -17,10 +17,11 @@ def rows_distance(rows: int, read: int, written: int, ahead: int) -> int:
 def windows_distance(
     rows: int, read: int, written: int, ahead: int, stride: int, before: int
 ) -> int:
-    """Return the distance for windows over rows of `read` bytes, with outputs in so many `rows`.
+    """Return the distance for windows over rows of `read` bytes, with outputs in `rows` rows.
 
     Rows of outputs have `written` bytes. Windows are `stride` rows apart, the first `before` rows
-    above the input. When a row of outputs is not complete, at most `ahead` from it on are begun.
+    above the input. While a row of outputs is incomplete, at most `ahead` rows from that row on
+    have been begun.
     """
     return max(
         1,

@@ -1,7 +1,7 @@
 """Layers with weights: their parameters, and the conversion of sums to outputs.
 
 Formulas are those of TFLite's reference_integer_ops (conv.h, depthwise_conv.h, fully_connected.h,
-transpose_conv.h), for float32 of the files of the same names in reference.
+transpose_conv.h), for float32 those of the files of the same names in reference.
 
 uint8 follows LiteRT, which rounds FULLY_CONNECTED once (reference/fully_connected.h).
 
@@ -166,7 +166,7 @@ def _check_types(
 def _check_sizes(
     op: Operator, source: Tensor, weights: Tensor, target: Tensor, biases: Tensor | None
 ) -> None:
-    """Refuse shapes that contradict each other and would cause accesses out of bounds."""
+    """Refuse contradictory shapes, which would cause accesses out of bounds."""
     ranks = {len(source.shape), len(weights.shape), len(target.shape)}
     is_dense = op.code == "FULLY_CONNECTED"
     if (len(weights.shape) < 2 or not target.shape) if is_dense else ranks != {4}:
@@ -195,7 +195,8 @@ def _check_sizes(
 def _checked_weights(op: Operator, source: Tensor, weights: Tensor, target: Tensor) -> Tensor:
     """Return the weights with the zero points that the operator uses.
 
-    Both interpreters ignore those of weights in int8 and int16 layers other than FULLY_CONNECTED.
+    Both interpreters ignore the weights' zero points in int8 and int16 layers other than
+    FULLY_CONNECTED.
     """
     quantization = weights.quantization
     if quantization is None:

@@ -38,7 +38,7 @@ class Axis:
 
     @property
     def phases(self) -> int:
-        """The number of phases, each of which reads every so many pixels of a dilated window."""
+        """The number of phases, each reading the pixels of a dilated window at equal distances."""
         return self.dilation // gcd(self.dilation, self.stride)
 
     @property
@@ -68,7 +68,8 @@ class Axis:
 
     @contextmanager
     def inputs_above(self, nest: Nest, name: str, index: Any) -> Iterator[tuple[Any, Any]]:
-        """Open a loop over the inputs whose window covers the output `index`; yield one, its tap.
+        """Open a loop over the inputs whose window covers the output `index`; yield an input and
+        its tap.
 
         This applies to transposed convolutions.
         """

@@ -41,7 +41,7 @@ class Trail:
     """An output that may lie over an input that nothing reads later; both are numbers of blocks.
 
     Its kernel reads the input from the start to the end, and is always `distance` bytes ahead of
-    what it writes. So the output may begin so many bytes before the input, or more.
+    its writes. So the output may begin at least this many bytes before the input.
     """
 
     output: int

@@ -1,7 +1,7 @@
 """Copies of weights from slow flash into SRAM, each made while the step before computes.
 
 Kernels read the weights of a layer once for every two rows of its output, so flash without a cache
-stalls them again and again. A copy reads them once.
+stalls them each time. A copy reads them once.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,8 +33,8 @@ def plan_with_fetches(
 ) -> MemoryPlan:
     """Plan the memory of a schedule with the copies that the plan allows.
 
-    They may enlarge the arena as its rule says, but not beyond the schedule's own limit. If they do
-    not fit, the largest are left out.
+    They may enlarge the arena as the plan's rule allows, but not beyond the schedule's own limit.
+    If they do not fit, the largest are left out.
     """
     rooms, plan = workspace_bytes(kernels), schedule.plan
     usual = plan_memory(schedule, rooms)
@@ -77,7 +77,7 @@ def _candidates(
 
 
 def _before(schedule: StepSchedule, index: int) -> int:
-    """Return the last step before that surely has a call of its own, else the step itself."""
+    """Return the last earlier step that certainly has its own call, else the step itself."""
     steps = schedule.steps
     calls = (i for i in range(index - 1, -1, -1) if _has_call(steps[i]))
     return next(calls, index)
@@ -99,7 +99,7 @@ def _reads(schedule: StepSchedule, step: Step) -> float:
 
 
 def with_offsets(memory: MemoryPlan) -> tuple[Fetch, ...]:
-    """Return the copies of a memory plan with their places in the arena."""
+    """Return the copies of a memory plan with their offsets in the arena."""
     return tuple(
         replace(fetch, offset=memory.fetched[fetch.constant].offset or 0)
         for fetch in memory.fetches

@@ -1,4 +1,4 @@
-"""The order of steps with the smaller arena: the network's own, or a lighter one."""
+"""The order of steps with the smaller arena: the network's own, or one with a lower peak."""
 
 from ethosgen.aot.memory.plan import plan_memory
 from ethosgen.aot.schedule.order import lighter_order

@@ -32,7 +32,7 @@ def check_memory(schedule: StepSchedule, memory: MemoryPlan) -> None:
 def check_waits(schedule: StepSchedule, memory: MemoryPlan) -> None:
     """Raise InternalError if a step disturbs an accelerator that was started and not awaited.
 
-    It looks at final addresses and at the steps alone, not at lifetimes.
+    It checks only final addresses and the steps, not lifetimes.
     """
     for started, before in schedule.waits.items():
         step = schedule.steps[started]
@@ -52,7 +52,7 @@ def check_waits(schedule: StepSchedule, memory: MemoryPlan) -> None:
 
 
 def _keeps_bytes(schedule: StepSchedule, memory: MemoryPlan, step: Step) -> bool:
-    """Return whether a step does nothing: its output is where its input is."""
+    """Return whether a step does nothing: its output has its input's address."""
     if step.operator.code not in SAME_BYTES or step.tail or not schedule.reads(step):
         return False
     source, target = (f(step)[0] for f in (schedule.reads, schedule.writes))
@@ -79,7 +79,7 @@ def _check_life(
 
 
 def _is_read_first(schedule: StepSchedule, first: Block, second: Block) -> bool:
-    """Return whether the only kernel that needs both reads each byte before it writes it."""
+    """Return whether the only kernel that needs both reads each byte before it overwrites it."""
     return _is_trail(schedule, first, second) or _is_trail(schedule, second, first)
 
 

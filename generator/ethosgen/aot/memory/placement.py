@@ -1,4 +1,4 @@
-"""The addresses of blocks: the fewest bytes that a bounded search finds, and how few there can be.
+"""The addresses of blocks: the smallest size that a bounded search finds, and a lower bound.
 
 Several orders of first fit come first, then changes of the best one, then an exact search from the
 lower bound up. All are bounded by counts, never by time, so the same blocks have the same addresses
@@ -37,7 +37,7 @@ class PlacedBlocks:
 
 @lru_cache(maxsize=KEPT)
 def place(blocks: tuple[Block, ...], trails: tuple[Trail, ...] = ()) -> PlacedBlocks:
-    """Return the blocks with an offset for each that has no home yet."""
+    """Return the blocks with an offset for each that has none yet."""
     puzzle = Puzzle(blocks, trails)
     offsets, bound = _Solver(puzzle).solve()
     free = [index for index, block in enumerate(blocks) if block.is_homeless]
@@ -112,7 +112,7 @@ class _Solver:
         return offset + self._puzzle.pieces[index].bytes
 
     def _search(self, easy: Sequence[int]) -> None:
-        """Search for solutions at the bound, raise it where there is none, then from above."""
+        """Search for solutions at the bound, raise it if there is none, then search from above."""
         hard = [i for i in range(len(self._puzzle.pieces)) if i not in set(easy)]
         search = Search(self._puzzle, hard, EFFORT)
         try:

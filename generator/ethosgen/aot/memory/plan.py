@@ -94,7 +94,7 @@ def lifetimes(schedule: StepSchedule) -> dict[int, frozenset[int]]:
     """Return the steps during which each tensor is live.
 
     Inputs are written before the first step. Outputs are read after the last one, which counts as
-    an additional step. What a started accelerator reads and writes is live until its wait.
+    an additional step. The tensors of a started accelerator are live until its wait.
     """
     graph, after = schedule.graph, len(schedule.steps)
     first, last = dict.fromkeys(graph.inputs, 0), dict.fromkeys(graph.inputs, 0)
@@ -182,7 +182,7 @@ def _scratch_blocks(schedule: StepSchedule, on_npu: frozenset[int]) -> list[Bloc
 
 
 def _users(schedule: StepSchedule, scratch: str) -> frozenset[int]:
-    """Return the steps while wrapped accelerators may use a scratch."""
+    """Return the steps during which wrapped accelerators may use a scratch."""
     return frozenset(
         during
         for i, step in enumerate(schedule.steps)
@@ -302,7 +302,7 @@ def _merge(source: Block, target: Block, on_npu: frozenset[int]) -> Block | None
 def _outlives(steps: frozenset[int], known: frozenset[int], on_npu: frozenset[int]) -> bool:
     """Return whether bytes are live in or after a partition that treats them as free.
 
-    `known` are the steps in which the backend takes them as live.
+    `known` are the steps in which the backend considers them live.
     """
     return any(not {step, step + 1} & steps <= known for step in on_npu & steps)
 

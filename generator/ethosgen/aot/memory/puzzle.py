@@ -1,4 +1,4 @@
-"""Blocks as a puzzle: what may lie where, how far apart, and how few bytes can be enough."""
+"""Blocks as a puzzle: possible offsets, distances, and a lower bound on the bytes."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,7 +32,7 @@ class FreeBlock:
         return rounded_up(self.bytes, ALIGNMENT)
 
     def lowest(self, floor: int) -> int:
-        """Return the lowest offset from a floor on at which the piece lies between walls."""
+        """Return the lowest offset, from a floor on, at which the piece fits between walls."""
         offset = rounded_up(floor, self.alignment)
         before = bisect_right(self.walls, (offset, 0)) - 1
         for start, end in self.walls[max(before, 0) :]:
@@ -44,7 +44,7 @@ class FreeBlock:
 
 
 class Puzzle:
-    """The pieces, and what is known about any solution.
+    """The pieces, and bounds on any solution.
 
     `crowds` are the sets of pieces that are live together; none is a part of another. `shared` has,
     by output and input of a trail, the most bytes that both can share.
@@ -90,7 +90,7 @@ class Puzzle:
 
     @cached_property
     def bound(self) -> int:
-        """The bytes that no solution goes below: most live bytes, where fixed ones leave room."""
+        """The lower bound of all solutions: the most live bytes, where fixed blocks leave room."""
         return max([self.fixed_bytes, *map(self._bound_in, self._live)])
 
     def _bound_in(self, step: int) -> int:
@@ -129,9 +129,9 @@ class Puzzle:
         return max([self.fixed_bytes, *ends])
 
     def easy_pieces(self, capacity: int) -> list[int]:
-        """Return pieces that fit at last in any case, in the order of placing.
+        """Return pieces that always fit last, in the order of placing.
 
-        The bytes between the neighbours of such a piece cannot all be too few for it.
+        At least one gap between the neighbours of such a piece is large enough for it.
         """
         found: list[int] = []
         hard = set(range(len(self.pieces)))
@@ -175,7 +175,7 @@ def _largest(sets: Iterable[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
 
 
 def _most_within(sizes: Sequence[int], room: int) -> int:
-    """Return the most bytes of some sizes that fit into a room together."""
+    """Return the most bytes of some sizes that fit into a space together."""
     if sum(sizes) <= room:
         return sum(sizes)
     sums = {0}

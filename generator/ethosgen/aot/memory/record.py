@@ -1,4 +1,4 @@
-"""What the steps of a network do with memory, for the manifest and the check of a firmware."""
+"""The use of memory by a network's steps, for the manifest and the check of a firmware."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -73,7 +73,7 @@ def _blocks(schedule: StepSchedule, memory: MemoryPlan) -> Iterator[RecordedBloc
 
 
 def _nameless(schedule: StepSchedule, memory: MemoryPlan) -> Iterator[tuple[BlockKind, Block]]:
-    """Yield the blocks of the arena that no tensor has."""
+    """Yield the blocks of the arena that belong to no tensor."""
     on_npu = {i for i, step in enumerate(schedule.steps) if step.on_npu}
     for block in memory.scratches.values():
         kind = BlockKind.FAST if block.steps <= on_npu else BlockKind.SCRATCH

@@ -1,7 +1,7 @@
 """An exact search for addresses below a limit, after MiniMalloc (Moffitt, ASPLOS 2023).
 
 Pieces are placed from the lowest address up, each at the lowest address that those below it leave,
-so each solution that cannot be pressed down further is reached once. A branch ends where the pieces
+so each solution that cannot be pushed down further is reached once. A branch ends where the pieces
 left cannot fit below the limit, or where one of them would fit wholly below the next.
 """
 
@@ -11,13 +11,13 @@ from ethosgen.aot.memory.puzzle import Puzzle
 
 
 class OutOfNodesError(Exception):
-    """The search took as many nodes as it may."""
+    """The search reached its limit of nodes."""
 
 
 class Search:
     """Searches for the addresses of some pieces of a puzzle, with a bounded effort.
 
-    A node takes an effort in proportion to the pieces that it looks at.
+    A node's effort is proportional to the pieces that it examines.
     """
 
     def __init__(self, puzzle: Puzzle, pieces: Sequence[int], effort: int) -> None:
@@ -48,14 +48,14 @@ class Search:
     def below(self, limit: int) -> dict[int, int] | None:
         """Return offsets with all ends at most at a limit, None if there are none.
 
-        OutOfNodesError if that is not known after all nodes.
+        OutOfNodesError if the limit of nodes is reached first.
         """
         self._limit, self.next_limit, self._placed = limit, None, {}
         lowest = {i: piece.lowest(0) for i, piece in self._pieces.items()}
         return dict(self._placed) if self._descend(lowest, (0, -1)) else None
 
     def _descend(self, lowest: dict[int, int], last: tuple[int, int]) -> bool:
-        """Place the pieces of which `lowest` has the lowest offset, not before the last one's."""
+        """Place the pieces with the lowest offsets in `lowest`, but not below the last piece's."""
         if not lowest:
             return True
         if self._nodes <= 0:
@@ -74,7 +74,7 @@ class Search:
         return False
 
     def _needed(self, lowest: dict[int, int]) -> int:
-        """Return bytes that any completion needs."""
+        """Return a lower bound of the bytes of any completion."""
         needed = max(offset + self._ends[i] for i, offset in lowest.items())
         for crowd in self._crowds:
             left = [i for i in crowd if i in lowest]
@@ -87,7 +87,7 @@ class Search:
         return needed
 
     def _candidates(self, lowest: dict[int, int], last: tuple[int, int]) -> list[int]:
-        """Return what may come next, the most promising first."""
+        """Return the pieces that may come next, the most promising first."""
         least = min(offset + self._ends[i] for i, offset in lowest.items())
         able = [
             i
@@ -97,7 +97,7 @@ class Search:
         return sorted(able, key=lambda i: (lowest[i], self._rank[i]))
 
     def _raised(self, lowest: dict[int, int], index: int) -> dict[int, int]:
-        """Return the lowest offsets after a piece took its own."""
+        """Return the lowest offsets after a piece is placed."""
         raised = dict(lowest)
         offset = raised.pop(index)
         for other, distance in self._near[index]:
@@ -106,7 +106,7 @@ class Search:
         return raised
 
     def _find_twins(self) -> dict[int, int]:
-        """Return, for each piece like an earlier one, that one; it is placed first."""
+        """Return, for each piece equal to an earlier one, that one; it is placed first."""
         paired = {i for pairs in self._shared.values() for pair, _ in pairs for i in pair}
         seen: dict[tuple[object, ...], int] = {}
         twins = {}
@@ -120,7 +120,7 @@ class Search:
         return twins
 
     def _find_ranks(self) -> dict[int, tuple[int, int, int]]:
-        """Return the order of trying: what is live with most bytes first, then the largest."""
+        """Return the order to try: the pieces live with most bytes first, then the largest."""
         most = dict.fromkeys(self._pieces, 0)
         for crowd in self._crowds:
             whole = sum(self._padded[i] for i in crowd)

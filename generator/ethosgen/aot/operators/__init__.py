@@ -58,9 +58,9 @@ def operator(
     The dtype is that of the first input, of the present input number `decided_by`, or of the first
     output (OUTPUT). `ulp` is the largest allowed difference from the oracle's results in units in
     the last place. The oracle is TFLite Micro or, with `litert` (for operators that TFLite Micro
-    lacks), LiteRT's reference kernels. `cycles` estimates the cost. An operator that is `in_place`
-    goes element by element: it reads an input as large as the output for the last time before it
-    writes that element, so that both may have one address. `decided_by`, `cycles` and `in_place`
+    lacks), LiteRT's reference kernels. `cycles` estimates the cost. An `in_place` operator works
+    element by element: it reads an element of an equally large input for the last time before it
+    writes that of the output, so both may have one address. `decided_by`, `cycles` and `in_place`
     apply to all dtypes of a code; one of its registrations declares them.
     """
 

@@ -136,7 +136,7 @@ def div_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
     TFLite shifts the product by whatever the scales and operands require, even by more than 31
     bits, and does not check for a divisor of 0. Both are undefined in C++; this computes the result
-    of an x86 processor, which is that of TFLite Micro's wheel.
+    of an x86 processor, and so of TFLite Micro's wheel.
     """
     first, second, target = ends(op, tensors)
     multiplier = quantize_multiplier(

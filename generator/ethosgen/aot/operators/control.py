@@ -160,7 +160,7 @@ class _Frame:
             )
 
     def reserve(self, tensors: Sequence[Tensor]) -> list[Any]:
-        """Reserve memory for tensors behind the routines' workspace; return a pointer to each."""
+        """Reserve memory for tensors after the routines' workspace; return a pointer to each."""
         offsets = []
         for tensor in tensors:
             self._bytes = rounded_up(self._bytes, ALIGNMENT)

@@ -1,8 +1,8 @@
 """TFLite_Detection_PostProcess: decode an object detector's boxes and choose the best.
 
 Follows TFLite Micro's detection_postprocess.cc, and LiteRT's for uint8. Both sort all candidates
-and walk down the list. This code searches for the best remaining candidate each time (the first of
-equal ones), which chooses the same boxes in the same order without memory for lists.
+and walk down the list. This code searches for the best remaining candidate each time (among equals,
+the first), which chooses the same boxes in the same order without memory for lists.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -146,7 +146,7 @@ class _Work:
     # ---- boxes ---------------------------------------------------------------------------------
 
     def decode(self) -> None:
-        """Convert centres and sizes to corners in double precision, as DecodeCenterSizeBoxes."""
+        """Convert centres and sizes to corners in double precision, like DecodeCenterSizeBoxes."""
         nest = self.nest
         with nest.loop("row", self.rows) as row:
             y, x, height, width = (
@@ -246,7 +246,7 @@ class _Work:
     def choose_by_class(self) -> None:
         """Suppress within each class and keep the best (NonMaxSuppressionMultiClassRegular).
 
-        The outputs hold the best so far, sorted by score; a new one follows equal ones.
+        The outputs hold the best so far, sorted by score; a new one goes after equal ones.
         """
         nest, most = self.nest, self.options.most
         with nest.loop("kind", self.options.classes) as kind:

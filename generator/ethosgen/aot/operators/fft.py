@@ -1,4 +1,4 @@
-"""SignalRfft and SignalIrfft: TFLite Micro's Fourier transforms, which are kissfft's (v130).
+"""SignalRfft and SignalIrfft: TFLite Micro's Fourier transforms, from kissfft (v130).
 
 A transform of n real numbers is a transform of n / 2 complex numbers and a step that separates or
 combines the spectra of even and odd samples (kiss_fftr.c).
@@ -53,7 +53,7 @@ def _check_shapes(spectrum: Tensor, signal: Tensor, length: int, *, padded: bool
 def rfft(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Compute n / 2 + 1 bins of n real values, zero-padded; fixed point scales by 1 / n.
 
-    Intermediate results are in the memory of the bins.
+    Intermediate results use the bins' memory.
     """
     return rfft_kernel(op, tensors, by_fours=False)
 

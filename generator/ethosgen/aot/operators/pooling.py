@@ -45,7 +45,7 @@ def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("MAX_POOL_2D", dtypes=QUANTIZED, cycles=POOL)
 def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Greatest value of the part of the window inside the input."""
+    """Find the maximum of the part of the window inside the input."""
     bounds = pool_bounds(op, tensors)
     least = int32(limits(tensors[op.inputs[0]].dtype)[0])
     return _pool(
@@ -71,7 +71,7 @@ def average_pool_2d_of_reals(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("MAX_POOL_2D", dtypes=("float32",))
 def max_pool_2d_of_reals(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Greatest value of the part of the window inside the input."""
+    """Find the maximum of the part of the window inside the input."""
     return _pool(
         op, tensors, real(float(np.finfo(np.float32).min)),
         lambda most, x: tirx.Select(most < x, x, most),

@@ -1,4 +1,4 @@
-"""TOPK_V2: the greatest elements of each row, and their indices."""
+"""TOPK_V2: the largest elements of each row, and their indices."""
 
 import math
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ NUMBERS = ("int8", "uint8", "int16", "int32", "int64", "float32")
 
 @operator("TOPK_V2", dtypes=NUMBERS, litert=True)
 def top_k(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Store the k greatest elements of each row in descending order, equal ones by index.
+    """Store the k largest elements of each row in descending order, equal ones by index.
 
-    NaN comes last (topk_v2.cc). Each of the k iterations searches for the greatest element after
-    the previous one, which needs no sorting and no memory.
+    NaN comes last (topk_v2.cc). Each of the k iterations searches for the largest element after the
+    previous one, so it needs neither sorting nor memory.
     """
     source, values, places = (tensors[i] for i in (op.inputs[0], *op.outputs))
     size, count = source.shape[-1], values.shape[-1]

@@ -340,7 +340,7 @@ def lstm_quantized(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def cell_multipliers(layer: Lstm) -> tuple[Multiplier, Multiplier, Multiplier]:
-    """Return the multipliers of the kept state, of what is added to it, and of the output."""
+    """Return the multipliers of the kept state, of the addend, and of the output."""
     cell, hidden = scale_of(layer.cell), scale_of(layer.hidden)
     return (
         quantize_multiplier(CURVE_SCALE * cell / cell),
@@ -368,7 +368,7 @@ def cell_shift(scale: float) -> tuple[int, int]:
     """Return the factor and shift that convert the cell state to units of 1 / (3 * 4096) (Tanh)."""
     logarithm = float(np.log(np.float32(scale)) * (np.float32(1) / np.log(np.float32(2))))
     left = 12 + round(logarithm)
-    most = 31  # of an int32; far fewer bits leave nothing of a cell state
+    most = 31  # of an int32; a shift of far fewer bits leaves nothing of a cell state
     return (3, min(-left, most)) if left < 0 else (3 << left, 0)
 
 
@@ -469,7 +469,7 @@ def _lstm(
     """Emit the loops: compute every unit of a step from the old hidden state, then update it.
 
     The step's output holds the new hidden state until all units have read the old one. Batches are
-    independent, so their order is free.
+    independent, so they may be computed in any order.
     """
     batch, steps, _, units = layer.sizes
     with nest.loop("n", batch) as n, nest.loop("t", steps) as t:

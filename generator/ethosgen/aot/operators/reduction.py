@@ -116,7 +116,7 @@ def mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("REDUCE_MAX", "REDUCE_MIN", dtypes=("int8", "float32"))
 @operator("REDUCE_MAX", "REDUCE_MIN", dtypes=("int16", "int32", "int64"), litert=True)
 def extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Find the greatest or smallest stored element."""
+    """Find the largest or smallest stored element."""
     reduction = _Reduction(op, tensors)
     dtype = reduction.source.dtype
     greatest = op.code == "REDUCE_MAX"
@@ -129,7 +129,7 @@ def extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _bounds(dtype: str) -> tuple[float, float]:
-    """Return the smallest and greatest number of a type, exact for 64 bits too."""
+    """Return the smallest and largest number of a type, exact even for 64 bits."""
     if dtype != "float32":
         return limits(dtype)
     info = np.finfo(np.float32)
@@ -153,7 +153,7 @@ def reduce_truth(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 @operator("ARG_MAX", "ARG_MIN", dtypes=("int8", "float32"))
 @operator("ARG_MAX", "ARG_MIN", dtypes=("int32",), litert=True)
 def arg_extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Find the index of the first greatest or smallest element along an axis.
+    """Find the index of the first largest or smallest element along an axis.
 
     Only LiteRT supports int64.
     """

@@ -87,7 +87,7 @@ def equal_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator(*ORDER, dtypes=("int16",), litert=True)
 def order_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Compare stored values, as LiteRT does in int16 whatever the scales are.
+    """Compare stored values, as LiteRT does in int16 for any scales.
 
     TFLite Micro has int16 only for GREATER, with uninitialized multipliers.
     """

@@ -22,7 +22,7 @@ def _options(op: Operator) -> tuple[bool, bool]:
 def resize_ends(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     """Return input and output; UnsupportedError if TFLite Micro would read past the input.
 
-    It takes the output's batches and channels, and LiteRT the input's.
+    TFLite Micro uses the output's batches and channels, LiteRT the input's.
     """
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     for place, axis in ((0, "batches"), (3, "channels")):

@@ -88,7 +88,7 @@ def window(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("SignalFftAutoScale", dtypes=("int16",))
 def auto_scale(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Shift left as far as the greatest amplitude allows; output the shift (fft_auto_scale.cc).
+    """Shift left as far as the largest amplitude allows; output the shift (fft_auto_scale.cc).
 
     The original computes the amplitude of -32768 as -32768, which any later value exceeds.
     """
@@ -110,7 +110,7 @@ def auto_scale(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def _amplitude(nest: Nest, x: Any, size: int) -> Any:
-    """Return a variable with the greatest amplitude of int16 samples."""
+    """Return a variable with the largest amplitude of int16 samples."""
     high, low = nest.local("high", int32(0)), nest.local("low", int32(0))
     with nest.loop("i", size) as i:
         value = nest.let("value", int32(x[i]))

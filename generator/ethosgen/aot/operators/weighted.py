@@ -27,7 +27,7 @@ _CONVOLUTION = TwoForms(
 
 @operator("CONV_2D", dtypes=DTYPES, cycles=_CONVOLUTION)
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Convolve NHWC with weights (output channel, row, column, input channel), also in groups."""
+    """Convolve NHWC with weights (output channel, row, column, input channel), also with groups."""
     layer = read_layer(op, tensors)
     source, target, shape = layer.source, layer.target, layer.weights.shape
     vertical, horizontal = make_window(op, (shape[1], shape[2]), source, target)

@@ -1,1 +1,1 @@
-"""Chains of operators that compute bands of rows, instead of whole tensors one after another."""
+"""Chains of operators that compute bands of rows instead of one whole tensor after another."""

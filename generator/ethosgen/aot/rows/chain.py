@@ -37,9 +37,9 @@ Starts = Mapping[int, Any]
 
 @dataclass(frozen=True)
 class Slices:
-    """A call of the chain is one turn, which `progress` counts, an array of slices.py.
+    """A call of the chain is one turn, counted by `progress`, an array of slices.py.
 
-    The caller gives rows of the inputs in `fed`, as many as it has.
+    The caller gives any number of rows of the inputs in `fed`.
     """
 
     progress: str
@@ -165,7 +165,7 @@ class _Chain:
                 self._move(tensor, turn, starts)
 
     def _slice(self, slices: Slices) -> None:
-        """Take rows of the caller, and compute a turn if its rows are there."""
+        """Take the caller's rows, and compute a turn if its rows are complete."""
         nest, turns = self.nest, self.pacing.turns
         progress = nest.outside(*declare_progress(slices.progress))
         turn = nest.let("turn", progress[TURN] + turns.start)
@@ -221,7 +221,7 @@ class _Chain:
         kinds = {
             (self.pacing.paces[link.output], replace(link.reach, taps=1, fill=0)): link
             for link in readers
-        }  # equal ones only once: a compiler warns of their minimum
+        }  # equal ones only once: a compiler warns about their minimum
         start, *others = (self._first(link, turn) for link in kinds.values())
         for first in others:
             start = tirx.min(start, first)
@@ -294,7 +294,7 @@ class _Chain:
                 self._call(number, link, band, (first + band.above, before), starts)
 
     def _outside(self, link: RowLink, first: Any, rows: Any) -> tuple[Any, Any]:
-        """Return the numbers of rows above and below the picture that a band leaves out."""
+        """Return the numbers of a band's rows above and below the picture, which it leaves out."""
         reach, nest = link.reach, self.nest
         if reach.fill is not None:
             return None, None
@@ -376,7 +376,7 @@ def _done(pace: Pace, turn: Any) -> Any:
 
 
 def _size(count: Any) -> Any:
-    """Return a number of bytes as C's functions take it."""
+    """Return a number of bytes in the type that C functions take."""
     return count if isinstance(count, int) else tirx.Cast("uint32", count)
 
 

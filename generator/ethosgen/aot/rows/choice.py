@@ -1,8 +1,8 @@
 """Chooses the chains of a schedule: the cheapest with which every step fits a number of bytes.
 
-A schedule is cut into steps that run alone and chains. Each cut needs the tensors that are live in
-it, and a chain its rolling buffers. The bytes are a lower bound, and the costs an estimate, since
-the memory plan and the kernels are made later.
+A schedule is cut into single steps and chains. Each cut needs memory for the tensors that are live
+in it, and a chain also for its rolling buffers. The bytes are a lower bound, and the costs an
+estimate, since the memory plan and the kernels are made later.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ A call on QEMU took 500 (Cortex-M3) to 1,700 (M4) instructions more than its sha
 
 @dataclass(frozen=True)
 class Cut:
-    """A chain, or a step alone, and what it needs and costs."""
+    """A chain or a single step, its memory and its cost."""
 
     first: int
     end: int
@@ -44,7 +44,7 @@ class Cut:
 
 
 class Cutting:
-    """The cuts of a schedule, whose kernels are built."""
+    """The cuts of a schedule whose kernels are built."""
 
     def __init__(self, schedule: StepSchedule) -> None:
         self.schedule = schedule
@@ -63,7 +63,7 @@ class Cutting:
         self.alone = [self._alone(i) for i in range(len(schedule.steps))]
 
     def within(self, limit: int) -> tuple[Cut, ...] | None:
-        """Return the cheapest cuts that need no more than a limit in bytes, None without any."""
+        """Return the cheapest cuts that need at most a limit in bytes, None if there are none."""
         count = len(self.alone)
         best: list[tuple[float, tuple[Cut, ...]]] = [(0.0, ()), *(((inf, ()),) * count)]
         for first in range(count):
@@ -151,7 +151,7 @@ class Cutting:
         return self._cuts[chain]
 
     def _is_fed_well(self, chain: RowChain, pacing: Pacing) -> bool:
-        """Return whether a chain takes all that the caller feeds, or none of it."""
+        """Return whether a chain takes all inputs that the caller feeds, or none of them."""
         if not self._fed or chain.first:
             return True
         after = self.schedule.steps[chain.end :]

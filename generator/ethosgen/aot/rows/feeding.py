@@ -1,4 +1,4 @@
-"""Which networks can take their input by rows, or run in slices; the rest is refused by name."""
+"""Which networks can take their input by rows, or run in slices; others are refused by name."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from ethosgen.values.plan import IoStyle
 
 
 def require_slices(schedule: StepSchedule) -> None:
-    """Raise UnsupportedError if the options ask for slices of what cannot have them."""
+    """Raise UnsupportedError if the options request slices of a network that cannot have them."""
     asked, graph = schedule.plan.options.schedule, schedule.graph
     if not asked.is_sliced:
         return

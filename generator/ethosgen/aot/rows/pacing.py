@@ -1,8 +1,8 @@
 """Which rows of each tensor a chain computes in each turn of its loop.
 
 After turn t a tensor has `min(max(t * pace + lead, 0) / every, rows)` rows. The pace follows from
-the strides behind it, the lead from the windows: nothing is computed before it is needed, or twice.
-A rolling buffer has the rows that later turns, or this one, still read.
+the later strides, the lead from the windows: nothing is computed before it is needed, or twice. A
+rolling buffer has the rows that this turn or later ones still read.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -24,7 +24,7 @@ Array = np.ndarray[Any, Any]
 class Pace:
     """The progress of a tensor of `rows` rows: `pace` of them in each turn, or one `every` turns.
 
-    One of the two is 1. `lead` is what it is ahead, in rows, or in turns.
+    One of the two is 1. `lead` is how far it is ahead, in rows or in turns.
     """
 
     rows: int
@@ -41,7 +41,7 @@ class Pace:
 
 @dataclass(frozen=True)
 class RowLink:
-    """An operator of a chain, and what it reads of its inputs to compute rows."""
+    """An operator of a chain, and the rows of its inputs that it reads."""
 
     op: Operator
     reach: RowReach
@@ -68,8 +68,8 @@ class Roll:
 class Pacing:
     """A chain with a band height: its turns, and the progress and the buffer of each tensor.
 
-    The chain's output has no buffer, nor has an input that needs no rows outside the picture. One
-    that needs them is copied into a buffer, row by row.
+    The chain's output has no buffer. An input has one, filled row by row, only if it needs rows
+    outside the picture.
     """
 
     links: tuple[RowLink, ...]
@@ -90,7 +90,7 @@ class Pacing:
     def bands(self, link: RowLink) -> list[Band]:
         """Return the different bands for which a link has a kernel, the highest first.
 
-        One that repeats rows computes them one by one.
+        A band that repeats rows computes them one by one.
         """
         if link.reach.up > 1:
             return [Band(1)]
@@ -113,7 +113,7 @@ class Pacing:
         }
 
     def shares(self, fed: Collection[int] = ()) -> tuple[float, ...]:
-        """Return the most of each operator that a turn computes, or a row of an input in `fed`."""
+        """Return the largest share of each operator in a turn, or in a row of an input in `fed`."""
         turns = max((self.paces[i].every for i in self.inputs if i in fed), default=1)
         rows = ((max(self._bands(link)).rows, self.paces[link.output].rows) for link in self.links)
         return tuple(min(turns * most / all_, 1.0) for most, all_ in rows)
@@ -127,9 +127,8 @@ def pace_chain(
 ) -> Pacing | None:
     """Return the pacing of a chain, `rows` rows of its output in each turn, or one in several.
 
-    Inputs in `fed` have a buffer in any case.
-    None if two operators need one tensor at different paces, or with different rows outside it, or
-    if the strides do not fit the number of rows.
+    Inputs in `fed` always have a buffer. None if two operators need one tensor at different paces,
+    or with different rows outside it, or if the strides do not fit the number of rows.
     """
     links = [_agreed(link, links) for link in links]
     made = {link.output for link in links}
@@ -159,7 +158,7 @@ def pace_chain(
 
 
 def _agreed(link: RowLink, links: Sequence[RowLink]) -> RowLink:
-    """Return a pool that leaves out the rows outside, if another window has another fill."""
+    """Return a pool that leaves out the rows outside, if another window uses another fill."""
     fills = {
         other.reach.fill
         for other in links
@@ -183,7 +182,7 @@ def _pace_of(readers: Sequence[RowLink], paces: Mapping[int, Pace], height: int)
 
 
 def _lead(reach: RowReach, behind: Pace, every: int) -> int:
-    """Return the least lead with which each row is there when an operator reads it."""
+    """Return the smallest lead with which each row is ready when an operator reads it."""
     if reach.up > 1:
         return (behind.lead + behind.every * (reach.up - 1)) * every // (behind.every * reach.up)
     ahead = max(reach.taps - reach.stride, 0) - reach.before
@@ -198,7 +197,7 @@ def _turns(paces: Mapping[int, Pace]) -> range:
 
 
 def _is_whole(pacing: Pacing, tensor: int, tensors: Sequence[Tensor]) -> bool:
-    """Return whether an input of the chain is read where it is."""
+    """Return whether an input of the chain is read in place."""
     height = tensors[tensor].shape[1]
     return all(
         link.reach.fill is None
@@ -208,7 +207,7 @@ def _is_whole(pacing: Pacing, tensor: int, tensors: Sequence[Tensor]) -> bool:
 
 
 def _roll(pacing: Pacing, tensor: int, height: int) -> Roll | None:
-    """Return the buffer of a tensor, by going through all turns; None if its fill is disputed."""
+    """Return the buffer of a tensor, from a walk through all turns; None if fills disagree."""
     turns = np.arange(pacing.turns.start - 1, pacing.turns.stop + 1)
     done = pacing.paces[tensor].done(turns)[1:-1]
     firsts, ends, fills = [], [done], set()
@@ -238,9 +237,10 @@ def _roll(pacing: Pacing, tensor: int, height: int) -> Roll | None:
 
 
 def distance_of(pacing: Pacing, tensors: Sequence[Tensor]) -> int | None:
-    """Return how many bytes before the input the output may begin and overlap it; None for no.
+    """Return how many bytes before the input the output may begin and overlap it, None if it may
+    not.
 
-    The rows of an only input are copied before the output's rows are written.
+    The rows of a single input are copied before the output's rows are written.
     """
     if len(pacing.inputs) != 1 or pacing.inputs[0] not in pacing.rolls:
         return None

@@ -1,4 +1,4 @@
-"""The schedule of a plan with fused operators, and with chains if its options ask for them."""
+"""The schedule of a plan with fused operators, and with chains if its options request them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,8 +20,8 @@ def ready_schedule(plan: Plan, name: str) -> StepSchedule:
     """Return the schedule whose kernels are built; `name` begins the names of C functions.
 
     With Streaming.AUTO there are chains only if the arena exceeds the options' limit without them,
-    or if the input is fed by rows. Where nothing meets the limit, the smallest schedule is
-    returned. With an NPU there are none, since its compiler has placed the tensors.
+    or if the input is fed by rows. If nothing meets the limit, the smallest schedule is returned.
+    With an NPU there are none, since its compiler has placed the tensors.
     """
     asked, among = plan.options.schedule, libraries(plan.extension)
     limit = 0 if asked.stream is Streaming.ALWAYS else asked.arena_bytes

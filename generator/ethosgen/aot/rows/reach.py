@@ -1,7 +1,7 @@
-"""What an operator reads of its input to compute rows of its output, and the operator for a band.
+"""The input rows that an operator reads to compute rows of its output, and the operator for a band.
 
-A band has the padding above and below as rows in memory, so all bands of an operator have one
-kernel, whatever their place.
+A band has the padding above and below as rows in memory, so all bands of an operator share one
+kernel, wherever they are.
 """
 
 from collections.abc import Collection, Sequence
@@ -81,7 +81,7 @@ def row_bytes(tensor: Tensor) -> int:
 
 
 def has_rows(tensor: Tensor, dtypes: Collection[str] = DTYPES) -> bool:
-    """Return whether a tensor is a picture of some types whose rows are whole words."""
+    """Return whether a tensor is a picture, of one of these types, whose rows are whole words."""
     return (
         len(tensor.shape) == 4
         and tensor.shape[0] == 1
@@ -128,7 +128,7 @@ def _of_resize(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
 
 
 def _joins_rows(op: Operator, tensors: Sequence[Tensor]) -> bool:
-    """Return whether a CONCATENATION joins columns or channels of tensors that are no constants."""
+    """Return whether a CONCATENATION joins columns or channels of variable tensors."""
     axis = int(op.options["axis"]) % len(tensors[op.outputs[0]].shape)
     return axis in (2, 3) and moving_inputs(op, tensors) == op.inputs
 
@@ -171,7 +171,7 @@ def band_of(
     across = axes[1]
     span = (across.target - 1) * across.stride + (across.taps - 1) * across.dilation + 1
     after = max(span - across.padding - across.source, 0)
-    # The columns that no window covers are not padding, but count for the size of the output.
+    # Columns that no window covers are not padding, but count for the output's size.
     outside = band.above, band.below
     options = {"padding": EXPLICIT, "explicit_padding": (outside, (across.padding, after))}
     return replace(op, options={**op.options, **options}), tuple(changed)

@@ -18,9 +18,9 @@ from ethosgen.values.program import RowFeed
 
 @dataclass(frozen=True)
 class RowChain:
-    """The steps from `first` to before `end`, with `rows` rows of the last one's output a turn.
+    """The steps from `first` to before `end`, with `rows` rows of the last one's output per turn.
 
-    Half a row is one in two turns.
+    Half a row means one in two turns.
     """
 
     first: int
@@ -38,7 +38,7 @@ def row_steps(schedule: StepSchedule) -> list[bool]:
 
 
 def pacing_of(schedule: StepSchedule, chain: RowChain) -> Pacing | None:
-    """Return the pacing of a chain, None if its steps do not make one."""
+    """Return the pacing of a chain, None if its steps do not form one."""
     links = []
     tensors = schedule.graph.tensors
     for step in schedule.steps[chain.first : chain.end]:

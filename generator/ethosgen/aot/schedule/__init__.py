@@ -1,1 +1,1 @@
-"""The order of the calls: each operator and partition a step, what is copied and what waits."""
+"""The order of the calls: a step for each operator and partition, copies, and waits."""

@@ -1,7 +1,7 @@
 """Orders of steps with fewer live bytes: the exact best for few orders, a beam for many.
 
-A partition, a step with variables and one that may end the run stay where they are, and nothing
-moves across them: Vela reuses bytes by its own order, and states and statuses depend on it.
+A partition, a step with variables, and a step that may end the run keep their places, and nothing
+moves across them: Vela reuses bytes in its own order, and states and statuses depend on the order.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,10 +21,10 @@ MOST_STEPS = 400
 
 
 def lighter_order(schedule: StepSchedule) -> StepSchedule:
-    """Return the schedule with its steps in an order that has fewer live bytes, or as it is.
+    """Return the schedule with its steps in an order that has fewer live bytes, or unchanged.
 
-    It stays as it is with accelerators that run beside the CPU, because the order of steps says
-    what runs meanwhile, and with subgraphs, whose memory is not known yet.
+    It remains unchanged with accelerators that run beside the CPU, because the order of steps
+    determines what runs meanwhile, and with subgraphs, whose memory is not known yet.
     """
     steps = schedule.steps
     if any(_is_unknown(step) for step in steps):
@@ -43,7 +43,7 @@ def _is_unknown(step: Step) -> bool:
 
 
 def _runs(steps: Sequence[Step]) -> Iterator[list[int]]:
-    """Yield the steps between those that stay where they are, and each of these."""
+    """Yield the runs of steps between those that keep their places, and each of the latter."""
     run: list[int] = []
     for index, step in enumerate(steps):
         kernel = step.kernel
@@ -66,7 +66,7 @@ class _State:
 
 
 class _Run:
-    """Steps that may change places; they are numbered from 0."""
+    """Steps that may change places, numbered from 0."""
 
     def __init__(self, schedule: StepSchedule, run: Sequence[int]) -> None:
         self._run = run
@@ -93,9 +93,9 @@ class _Run:
         return _State(live, live, 0)
 
     def best_order(self) -> list[int]:
-        """Return the steps in an order with fewer live bytes, or as they are."""
+        """Return the steps in an order with fewer live bytes, or unchanged."""
         if all(self._before[i] >> (i - 1) & 1 for i in range(1, len(self._run))):
-            return list(self._run)  # there is no other
+            return list(self._run)  # no other order
         state = self._start
         for step in range(len(self._run)):
             state = self._after(state, step)
@@ -107,7 +107,7 @@ class _Run:
 
     @property
     def _bound(self) -> int:
-        """Bytes that are live in any order."""
+        """The bytes that are live in any order."""
         start = self._start
         return max([start.live, *(self._own_bytes(i) for i in range(len(self._run)))])
 
@@ -194,7 +194,7 @@ def _path(came: Mapping[int, tuple[int, int]], done: int) -> list[int]:
 
 
 def _read_elsewhere(schedule: StepSchedule, run: set[int]) -> set[int]:
-    """Return the tensors that are live after a run whatever its order is."""
+    """Return the tensors that are live after a run in any order."""
     others = (step for i, step in enumerate(schedule.steps) if i not in run and i > min(run | {0}))
     return {*schedule.graph.outputs, *(t for step in others for t in schedule.reads(step))}
 

@@ -38,7 +38,7 @@ class Step:
 
     @property
     def operators(self) -> tuple[Operator, ...]:
-        """The operator and those that are fused."""
+        """The operator, and those fused with it."""
         return (self.operator, *self.tail)
 
     @property
@@ -75,7 +75,7 @@ class StepSchedule:
 
     @cached_property
     def clock(self) -> list[int]:
-        """The time of each step, then the time of the end, as backends count it."""
+        """The time of each step, then that of the end, as backends count it."""
         return times(step.on_npu for step in self.steps)
 
     def reads(self, step: Step) -> tuple[int, ...]:

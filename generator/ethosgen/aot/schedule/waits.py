@@ -1,8 +1,9 @@
-"""The waits for accelerators that were only started: as late as is safe, so that the CPU works too.
+"""The waits for accelerators that were only started: as late as is safe, so that the CPU works
+meanwhile.
 
 Between a start and its wait only CPU kernels run that cannot fail and that read none of its
 outputs. So at most one accelerator is running, no run ends before its wait, and the memory plan
-(`ethosgen.aot.memory.plan`) has only to keep what the accelerator reads and writes until then.
+(`ethosgen.aot.memory.plan`) only has to keep the accelerator's inputs and outputs until then.
 """
 
 from collections.abc import Collection
@@ -33,7 +34,7 @@ def find_waits(schedule: StepSchedule, may_fail: Collection[int]) -> dict[int, i
 
 
 def describe_waits(schedule: StepSchedule) -> tuple[str, ...]:
-    """Return a line for each started operator: what the CPU runs meanwhile."""
+    """Return a line for each started operator: the CPU's work meanwhile."""
     lines = []
     for started, before in sorted(schedule.waits.items()):
         step = schedule.steps[started]
@@ -49,7 +50,7 @@ def _operators(step: Step) -> tuple[Operator, ...]:
 
 
 def _is_separate(schedule: StepSchedule, step: Step) -> bool:
-    """Return whether a step is a start with a wait of its own.
+    """Return whether a step is a start with its own wait.
 
     The NPU's compiler reuses the bytes of tensors that it placed, by its own order of operators.
     """

@@ -1,1 +1,1 @@
-"""Functions of TIR: what a kernel is, its arithmetic, and how loops are built, read and joined."""
+"""Functions of TIR: kernels, their arithmetic, and building, reading and joining loops."""

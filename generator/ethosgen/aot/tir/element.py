@@ -1,6 +1,6 @@
 """Decompose elementwise kernels into the computation of one element.
 
-It is read from the PrimFunc, so an operator provides only its kernel: loops over the whole output,
+The PrimFunc shows it, so an operator provides only its kernel: loops over the whole output,
 statements that bind values, and one store at the index of the loops.
 """
 
@@ -126,7 +126,7 @@ def split_views(body: Any) -> tuple[dict[Any, Any], list[Any]]:
 
 
 def with_views(views: Mapping[Any, Any], statements: Sequence[Any]) -> list[Any]:
-    """Return statements with views declared: of a pointer that one of them binds, behind that."""
+    """Return statements with views declared: a view of a pointer that one binds comes after it."""
     left = dict(views)
     placed: list[Any] = []
     for statement in statements:

@@ -72,7 +72,7 @@ def _exp_near_zero(a: int) -> int:
 def _two_over_one_plus(a: int) -> int:
     """Return 2 / (1 + a) for a in [0, 1], with 2 integer bits: three steps of Newton's method.
 
-    Sums wrap, which concerns only a = -1, DIV's reciprocal of 0.
+    Sums wrap, which happens only for a = -1, DIV's reciprocal of 0.
     """
     half_denominator = _half_sum(a, ONE)
     first, slope = RECIPROCAL_START

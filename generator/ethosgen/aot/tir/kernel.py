@@ -1,4 +1,4 @@
-"""The kernel of an operator: a function of TIR, and what it needs."""
+"""The kernel of an operator: a function of TIR, its constants and its memory."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -43,12 +43,12 @@ class Kernel:
 
     @property
     def returns_status(self) -> bool:
-        """Whether it returns a status, and so may end an inference."""
+        """Whether it returns a status, and so can end an inference."""
         return str(getattr(self.function.ret_type, "dtype", "")) == "int32"
 
     @property
     def arrays(self) -> tuple[np.ndarray[Any, Any], ...]:
-        """The constants without structs."""
+        """The constants except structs."""
         return tuple(constant for constant in self.constants if not isinstance(constant, Structs))
 
 
@@ -65,7 +65,7 @@ class Callee:
 class MarkedStep:
     """A step of the generated C: call `number`, from 1, of the function `entry`.
 
-    In a kernel or a routine, `inside` counts from its own first step; 0 is itself.
+    In a kernel or a routine, `inside` counts from its own first step; 0 is the kernel itself.
     """
 
     entry: str

@@ -1,4 +1,4 @@
-"""TVM's way from PrimFuncs to functions of this machine, without what takes it long."""
+"""TVM's path from PrimFuncs to functions on this machine, without its slow parts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ WITHOUT_CHECKS = {"tirx.disable_assert": True}
 def compile_natively(functions: Mapping[str, Any], target: Any) -> Any:
     """Compile PrimFuncs, by name, for one of TVM's LLVM targets.
 
-    The functions trust their callers to give as many pointers as there are parameters.
+    The functions trust their callers to pass a pointer for each parameter.
     """
     with tvm.transform.PassContext(disabled_pass=SLOW_PASSES, config=WITHOUT_CHECKS):
         return tvm.compile(tvm.IRModule(functions), target=target)

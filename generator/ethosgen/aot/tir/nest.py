@@ -66,7 +66,7 @@ class Nest:
     def table(self, name: str, values: Table) -> Any:
         """Declare a constant array, struct or array of structs, and return it as a buffer.
 
-        That of structs has an element for each, of which only the address may be taken.
+        A buffer of structs has an element for each; use only its address.
         """
         if not isinstance(values, np.ndarray):
             structs = values if isinstance(values, Structs) else _structs(values)
@@ -84,7 +84,7 @@ class Nest:
     def write(self, name: str, tensor: Tensor, shape: Sequence[int] | None = None) -> Any:
         """Declare an output and return it as a buffer, optionally in another shape.
 
-        What is stored there is rounded if the tensor's values are float16's.
+        Stores are rounded if the tensor's values are float16.
         """
         variable, buffer = self._declare(name, tensor.dtype, _shape_of(tensor, shape))
         self._writes.append(variable)
@@ -120,7 +120,7 @@ class Nest:
         return buffer
 
     def outside(self, buffer: Any, declarations: Sequence[Any]) -> Any:
-        """Take over the declarations of a buffer that is not a parameter, and return the buffer."""
+        """Take over the declarations of a buffer that is not a parameter, and return it."""
         self._declarations += declarations
         return buffer
 
@@ -322,7 +322,7 @@ def number(value: float, dtype: str) -> Any:
 def _half(nest: Nest, x: Any) -> Any:
     """Return a float32 rounded to the nearest float16, ties to even, as float32.
 
-    `unit` is the greatest power of two up to the magnitude, and at least float16's smallest normal
+    `unit` is the largest power of two up to the magnitude, and at least float16's smallest normal
     number. A sum with 2**13 times as much has the digits of a float16.
     """
     value = nest.keep("exact", x)
@@ -350,7 +350,7 @@ def call(function: str, *arguments: Any, dtype: str = "float32") -> Any:
 def is_number(x: Any) -> Any:
     """Return whether a float32 is a number.
 
-    TVM takes it that x == x on the host, and may turn a negation of this.
+    TVM assumes x == x on the host, and may reverse a negation of this.
     """
     return call("fabsf", x) <= real(np.inf)
 

@@ -39,7 +39,7 @@ def ratio(
 ) -> float:
     """Return a quotient of products of scales, in single precision if LiteRT is the oracle.
 
-    That is so for uint8 operators, and where `single` says so.
+    It is for uint8 operators, and where `single` is true.
     """
     if single or operator.options.get(UNSIGNED):
         above, below = (np.prod(np.array(factors, np.float32)) for factors in (over, under))
@@ -75,7 +75,7 @@ def offset(x: Any, zero_point: int, factor: float = math.inf) -> Any:
     """Return an int32 plus a zero point, with wrap-around as in TFLite Micro's wheel.
 
     `x` is a sum times `factor`: up to one half there is room for every zero point. Otherwise it
-    uses 64 bits, since TVM and C compilers take it that int32 does not overflow.
+    uses 64 bits, since TVM and C compilers assume that int32 does not overflow.
     """
     if zero_point == 0 or factor <= 0.5:
         return x + zero_point

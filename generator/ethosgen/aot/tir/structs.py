@@ -6,7 +6,7 @@
         size: Annotated[int, "in pixels"]
         stride: int
 
-From it come the declaration in a header, in place of a line `/* @struct ethosgen_axis */`, and the
+It yields the declaration in a header, in place of a line `/* @struct ethosgen_axis */`, and the
 designated initializers in a network's C. Members are int32_t, `Unsigned`, structs, or tuples of a
 fixed length of these, which are arrays; strings become comments.
 """
@@ -37,7 +37,7 @@ _DECLARED_HERE = re.compile(r"^/\* @struct (\w+) \*/$", re.MULTILINE)
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class Struct:
-    """A C struct; a derived class gives its name in C, without the keyword."""
+    """A C struct; a derived class gives its C name, without the keyword."""
 
     declared: ClassVar[dict[str, type["Struct"]]] = {}
     """All structs by their names in C."""
@@ -46,7 +46,7 @@ class Struct:
     def __init_subclass__(cls, *, name: str = "") -> None:
         """Make the class a frozen dataclass whose members are given by name.
 
-        Without a name it is not a struct, but has the first members of those that derive from it.
+        Without a name it is not a struct, but provides the first members of derived classes.
         """
         dataclass(frozen=True, kw_only=True)(cls)
         if not name:
@@ -90,7 +90,7 @@ def _members(declared: type[Struct]) -> Iterator[_Member]:
 
 
 def _annotated(hint: Any) -> tuple[Any, ...]:
-    """Return a type and what it is annotated with."""
+    """Return a type and its annotation."""
     return (get_args(hint)[0], *hint.__metadata__) if hasattr(hint, "__metadata__") else (hint,)
 
 
@@ -127,7 +127,7 @@ def _comment(text: str) -> str:
 
 
 def with_declarations(header: str) -> str:
-    """Return a header in which structs are declared where it names them."""
+    """Return a header with structs declared where it names them."""
     unknown = set(_DECLARED_HERE.findall(header)) - Struct.declared.keys()
     if unknown:
         raise InternalError(f"no module that is loaded declares {', '.join(sorted(unknown))}")
@@ -142,7 +142,7 @@ def structs_of(values: Sequence[Struct]) -> Structs:
 
 
 def _literal(value: Any) -> str:
-    """Return an initializer; a line may end where it has a space."""
+    """Return an initializer; lines may break at its spaces."""
     if isinstance(value, Struct):
         named = ((f.name, getattr(value, f.name)) for f in fields(value))  # type: ignore[arg-type]
         return "{" + ", ".join(f".{name}{_KEPT}={_KEPT}{_inner(v)}" for name, v in named) + "}"

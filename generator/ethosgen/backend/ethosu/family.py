@@ -72,7 +72,7 @@ class EthosUFamily:
 
     @property
     def start_cycles(self) -> int:
-        """The CPU's cycles for the start of a partition, by estimate."""
+        """The CPU's estimated cycles for the start of a partition."""
         from ethosgen.backend.ethosu.offload.division import INVOKE
 
         return INVOKE
@@ -86,7 +86,7 @@ class EthosUFamily:
     def operators(self) -> Mapping[str, Mapping[str, tuple[str, ...]]]:
         """Return Regor's list: product → operator → types.
 
-        It leaves out what has no type: U85's operators with variables.
+        It leaves out operators without a type: U85's operators with variables.
         """
         from ethosgen.backend.ethosu.offload import npu_operators
 
@@ -200,11 +200,11 @@ class EthosUFamily:
         return [_with_layer(operation, plan, stream, offset) for offset, operation in issued]
 
     def counts_memory(self, accelerator: Accelerator, memory_mode: str) -> bool:
-        """Return False for U65's dedicated SRAM: its model takes DRAM to be as fast as SRAM."""
+        """Return False for U65's dedicated SRAM: its model assumes DRAM to be as fast as SRAM."""
         return accelerator.product != "u65" or memory_mode != "dedicated_sram"
 
     def timeline(self, plan: Plan, partition: Partition) -> NpuTimeline:
-        """Return when a stream's operations work, and which bytes they use."""
+        """Return the times of a stream's operations, and the bytes that they use."""
         from ethosgen.backend.ethosu.simulator.timeline import observe
 
         if plan.accelerator is None:
@@ -218,12 +218,12 @@ class EthosUFamily:
     def partition_facts(
         self, plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
     ) -> Mapping[str, Any]:
-        """Return the registers of a command stream, and the sizes of what it addresses."""
+        """Return a command stream's registers, and the sizes of the memories that it addresses."""
         return partition_facts(plan, partition, ports, arena_bytes)
 
 
 def _with_layer(operation: NpuOperation, plan: Plan, stream: Stream, offset: int) -> NpuOperation:
-    """Return an operation with the network's operator that it computes, if that is known."""
+    """Return an operation with the network's operator that it computes, if known."""
     source = stream.sources.get(offset)
     if source is None:
         return operation

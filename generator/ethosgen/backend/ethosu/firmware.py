@@ -101,8 +101,8 @@ def firmware_facts(
 def npu_ports(streams: Sequence[Mapping[str, Any]]) -> dict[str, int] | None:
     """Return the definitions for Arm's driver until April 2025, for each region's port.
 
-    They are by the names of its macros: NPU_QCONFIG, and NPU_REGIONCFG_0 to 7 for the regions in
-    use. None if the streams disagree; later drivers set the ports for each run.
+    They have the names of its macros: NPU_QCONFIG, and NPU_REGIONCFG_0 to 7 for the regions in use.
+    None if the streams disagree; later drivers set the ports for each run.
     """
     ports: dict[str, int] = {}
     for stream in streams:

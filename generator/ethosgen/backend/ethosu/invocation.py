@@ -19,11 +19,11 @@ from ethosgen.values.plan import IoStyle, Partition, Plan
 def partition_facts(
     plan: Plan, partition: Partition, ports: Mapping[str, int], arena_bytes: int
 ) -> Mapping[str, Any]:
-    """Return QCONFIG, REGIONCFG, the bytes behind each base pointer, and the one to the weights.
+    """Return QCONFIG, REGIONCFG, the bytes after each base pointer, and the weights' base pointer.
 
     `ports` maps each part of the firmware to the AXI port of its memory; it has "fast" if fast
-    scratch has a memory of its own. UnsupportedError if a command stream uses another base pointer
-    for that than Vela does.
+    scratch has its own memory. UnsupportedError if a command stream uses another base pointer for
+    that than Vela does.
     """
     used = stream_of(partition).bases
     others = used[:FAST_BASE] + used[FAST_BASE + 1 :]

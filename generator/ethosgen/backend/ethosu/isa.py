@@ -1,6 +1,6 @@
 """The instruction set of Ethos-U55 and U65: one table for decoding, disassembly and assembly.
 
-U85's is in isa_u85.py, which says what differs.
+U85's is in isa_u85.py, as differences.
 
 A command is one 32-bit word (opcode [9:0], control [15:14] = 0, parameter [31:16]) or, with
 control = 1, that word and a 32-bit payload. The fields below count bits in the operand: the
@@ -113,14 +113,14 @@ class ElementwiseMode(IntEnum):
 
 
 class Ifm2OperandOrder(IntEnum):
-    """Which operand of the operation IFM2 is."""
+    """The operand of the operation that IFM2 is."""
 
     ORDER_B = 0
     ORDER_A = 1
 
 
 class IfmScaleMode(IntEnum):
-    """Which operands of ADD and SUB are scaled by 16, and which by 32 bits."""
+    """The operands of ADD and SUB that are scaled by 16, and by 32 bits."""
 
     OPA_OPB_16 = 0
     OPA_32 = 1
@@ -198,7 +198,7 @@ class Field:
     """Bits [lsb, lsb + bits) of an operand.
 
     `values` names the codes of a field that has them, in one or two enumerations; `signed` fields
-    are two's complement if their elements are signed, and harmless to show so otherwise.
+    are two's complement if their elements are signed, and may be shown as such otherwise.
     """
 
     name: str
@@ -262,7 +262,7 @@ ADDRESS = (bits_of("addr_hi", 8), bits_of("addr_lo", 32, PARAMETER_BITS))
 
 
 def _feature_map(code: int, name: str) -> Iterator[tuple[int, str, tuple[Field, ...]]]:
-    """Yield the rows of a feature map's addresses and strides; the first has that code."""
+    """Yield the rows of a feature map's addresses and strides, from this code on."""
     registers = ("BASE0", "BASE1", "BASE2", "BASE3", "STRIDE_X", "STRIDE_Y", "STRIDE_C")
     for number, register in enumerate(registers, code):
         yield number, f"NPU_SET_{name}_{register}", ADDRESS
@@ -425,7 +425,7 @@ REGION_REGISTERS: Mapping[str, str] = {
 
 @dataclass(frozen=True, eq=False)
 class InstructionSet:
-    """The commands of a generation, `products` in messages, with its REGION_REGISTERS.
+    """The commands of a generation (in messages `products`), with its REGION_REGISTERS.
 
     `inner` names the memory in the NPU that a DMA can write.
     """

@@ -1,7 +1,7 @@
-"""The instruction set of Ethos-U85: what differs from U55 and U65, and the table that results.
+"""The instruction set of Ethos-U85: the differences from U55 and U65, and the resulting table.
 
-The encoding of commands is theirs (isa.py), and so are the rows that `_LACKING`, `_CMD0` and
-`_CMD1` below do not name. Names, codes and fields are those of Arm's register description.
+Commands are encoded as theirs (isa.py), and the rows that `_LACKING`, `_CMD0` and `_CMD1` below do
+not name are the same. Names, codes and fields are those of Arm's register description.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ class U85AccFormat(IntEnum):
 
 
 class AccInput(IntEnum):
-    """The value that accumulators start with: 0, that of the operation before, or IFM2."""
+    """The initial value of accumulators: 0, the previous operation's result, or IFM2."""
 
     RESET = 0
     KEEP = 1
@@ -76,7 +76,7 @@ class U85ActivationFunction(IntEnum):
 
 
 class TableFormat(NamedTuple):
-    """The format of a table; numpy's names of types, which end with their size."""
+    """The format of a table; numpy's type names, which end with the size."""
 
     index_type: str
     entries: int
@@ -84,7 +84,7 @@ class TableFormat(NamedTuple):
 
     @property
     def bytes(self) -> int:
-        """The size, in which a table's number counts."""
+        """The size, in whose multiples tables are numbered."""
         return self.entries * int(self.entry_type[-1])
 
 
@@ -115,7 +115,7 @@ class ActivationReverse(IntEnum):
 
 
 class ActivationStorage(IntEnum):
-    """Where a feature map is: tiles in memory, a chaining buffer, or nowhere."""
+    """The place of a feature map: tiles in memory, a chaining buffer, or nowhere."""
 
     TILE2X2 = 0
     TILE3X1 = 1
@@ -135,7 +135,7 @@ class ActivationTranspose(IntEnum):
 
 
 class BranchCondition(IntEnum):
-    """When a branch is taken: always, or if the result flag is set."""
+    """The condition of a branch: always, or if the result flag is set."""
 
     ALWAYS = 0
     RF_TRUE = 1
@@ -200,7 +200,7 @@ class U85PoolingMode(IntEnum):
 
 
 class ResizeMode(IntEnum):
-    """How elements between those of the IFM are computed."""
+    """The interpolation between elements of the IFM."""
 
     BILINEAR = 0
     REPLICATE = 1
@@ -208,14 +208,14 @@ class ResizeMode(IntEnum):
 
 
 class IfmRoundMode(IntEnum):
-    """How a scaled operand is rounded."""
+    """The rounding of a scaled operand."""
 
     DOUBLE_SYMMETRIC = 0
     NATURAL = 1
 
 
 class OfmRoundMode(IntEnum):
-    """How a scaled result is rounded."""
+    """The rounding of a scaled result."""
 
     DOUBLE_SYMMETRIC = 0
     NATURAL = 1
@@ -409,5 +409,5 @@ _PRODUCT = 2
 
 
 def instruction_set(config_word: int) -> InstructionSet:
-    """Return the instruction set of the NPU with that CONFIG register."""
+    """Return the instruction set of the NPU with this CONFIG register."""
     return U85 if config_word >> _PRODUCT_LSB == _PRODUCT else U55

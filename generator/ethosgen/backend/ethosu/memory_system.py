@@ -17,7 +17,7 @@ MEMORY_MODES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class AreaPorts:
-    """The AXI ports of Vela's memory areas: const_mem_area and arena_mem_area; the cache has 0."""
+    """The AXI ports of Vela's const_mem_area and arena_mem_area; the cache uses port 0."""
 
     constants: int
     arena: int

@@ -1,4 +1,4 @@
-"""The events that the NPU's performance monitor counts, by their numbers in Arm's pmu_event."""
+"""The events of the NPU's performance monitor, with their numbers in Arm's pmu_event."""
 
 from enum import IntEnum
 
@@ -7,7 +7,7 @@ AXI1 = 256
 
 
 class PmuEvent(IntEnum):
-    """The events that the generated application counts, and similar ones, by U55's names."""
+    """The events that the generated application counts, and similar ones, with U55's names."""
 
     CYCLE = 17
     NPU_IDLE = 32

@@ -1,4 +1,4 @@
-"""A partition of Ethos-U: its command stream, the call that runs it, and the data that it needs."""
+"""A partition of Ethos-U: its command stream, the call that runs it, and its data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -54,8 +54,8 @@ Base = RegionKind | int
 class Stream:
     """The payload of a partition: bare register commands, without any driver header.
 
-    `bases[i]` says what BASEPi points to. `sources` maps the offset of a command to the network's
-    operator that it computes, where Vela says so.
+    `bases[i]` is the target of BASEPi. `sources` maps the offset of a command to the network's
+    operator that it computes, if Vela reports it.
     """
 
     commands: bytes = field(repr=False)
@@ -109,7 +109,7 @@ def make_scratches(size: int, fast_size: int) -> tuple[Scratch, ...]:
 
 
 def way_out(partitions: tuple[Partition, ...]) -> str:
-    """Return the options that avoid Vela's own layout of tensors, where partitions allow them."""
+    """Return the options that avoid Vela's own layout of tensors, if partitions allow them."""
     ends = [len({*p.inputs, *p.outputs}) for p in partitions]
     if max(ends, default=0) > OWN_BASES:
         return "--npu none for this network"

@@ -1,4 +1,4 @@
-"""Wrapped accelerators: those that a user describes by accelerator.toml.
+"""Wrapped accelerators, which a user describes in accelerator.toml.
 
 expressions   predicates and formulas
 declaration   the tables of accelerator.toml

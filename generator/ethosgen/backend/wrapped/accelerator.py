@@ -1,4 +1,4 @@
-"""A wrapped accelerator as a backend: offers, partitions, its files, and how to run it here."""
+"""A wrapped accelerator as a backend: offers, partitions, files, and its run on this machine."""
 
 import csv
 import io
@@ -60,7 +60,7 @@ class WrappedAccelerator:
 
     @property
     def is_library(self) -> bool:
-        """Whether it is C on the CPU, to be used only where it is cheaper."""
+        """Whether it is C on the CPU, used only where it is cheaper."""
         return self.folder.declaration.kind == "library"
 
     @property
@@ -112,7 +112,7 @@ class WrappedAccelerator:
         return replace(self, steps=steps)
 
     def beside(self, has_helium: bool) -> "WrappedAccelerator":
-        """Return it as it is beside a processor with or without Helium."""
+        """Return it for a processor with or without Helium."""
         return replace(self, has_helium=has_helium)
 
     def offers(
@@ -129,7 +129,7 @@ class WrappedAccelerator:
         return offers | {index: Offer(refusal=why) for index, why in refusals.items()}
 
     def compile(self, asked: Plan, allocation: Allocation[ResidualIndex]) -> Plan:
-        """Return the plan with the chains that it takes as partitions."""
+        """Return the plan with its chains as partitions."""
         taken, _ = self._divide(asked, allocation)
         folded = fold(asked, self.folder, taken, self.steps)
         wrapped = (*asked.wrapped, self) if taken else asked.wrapped
@@ -154,7 +154,7 @@ class WrappedAccelerator:
         )
 
     def files(self, plans: Sequence[Plan]) -> ProjectFiles:
-        """Return its folder's files as they are, its C files, and its headers."""
+        """Return its folder's unchanged files, its C files, and its headers."""
         declaration = self.folder.declaration
         return ProjectFiles(
             copies={f"{self.name}/{path}": data for path, data in self.folder.files.items()},
@@ -176,7 +176,7 @@ class WrappedAccelerator:
     def _divide(
         self, plan: Plan, allocation: Allocation[ResidualIndex]
     ) -> tuple[list[Taken], dict[ResidualIndex, str]]:
-        """Return the chains that it takes, and why it does not take each other operator."""
+        """Return the chains that it takes, and a reason for each operator that it refuses."""
         free = {cpu.operator for cpu in plan.cpu_operators}
         graphs = Graphs(plan.residual)
         taken: list[Taken] = []
@@ -202,7 +202,7 @@ class WrappedAccelerator:
         free: Collection[ResidualIndex],
         number: int,
     ) -> Taken | str:
-        """Return the first operation that takes the chain around an operator, or why none does."""
+        """Return the first operation that takes the chain around an operator, or the refusal."""
         why = ""
         index = ResidualIndex(operator.index)
         if index in allocation:
@@ -255,7 +255,7 @@ class WrappedAccelerator:
         )
 
     def _difference(self, steps: float) -> str:
-        """Return why results that differ by so much are not wanted, "" if they are."""
+        """Return why results that differ by this much are refused, "" if they are not."""
         if steps <= self.steps:
             return ""
         return (

@@ -36,7 +36,7 @@ class Refusal(Exception):  # noqa: N818 - it is an answer
 
 @dataclass(frozen=True)
 class Parameters:
-    """A call, and the constants and the scratch that it needs."""
+    """A call with its constants and its scratch."""
 
     call: Call
     blobs: tuple[Blob, ...] = ()
@@ -45,7 +45,7 @@ class Parameters:
 
 @dataclass
 class _CallArguments:
-    """Makes the arguments of one call; `stem` begins the names of its constants."""
+    """Builds the arguments of one call; `stem` begins the names of its constants."""
 
     folder: AcceleratorFolder
     engine: Engine
@@ -111,7 +111,7 @@ class _CallArguments:
         return Address(scratch.name)
 
     def _absent(self, name: str) -> str:
-        """Return the C type of an optional tensor that is not there; Refusal if it must be."""
+        """Return the C type of an absent optional tensor; Refusal if it is required."""
         site = self.match.site
         if not name.endswith("bias"):
             raise Refusal(f"there is no {name} to pass to {self.match.operation.call}")
@@ -206,7 +206,7 @@ def cycles_of(
 
 
 def start_of(folder: AcceleratorFolder, match: Match) -> int:
-    """Return the cycles of a call besides those of its operators."""
+    """Return a call's cycles besides its operators'."""
     own = match.operation.start
     return folder.declaration.start if own is None else _estimate(own, match) or 0
 
@@ -229,7 +229,7 @@ class CycleTable:
     rows: Mapping[tuple[str, ...], int]
 
     def look_up(self, match: Match) -> int | None:
-        """Return the cycles of a chain, None if nobody measured it."""
+        """Return the cycles of a chain, None if it was not measured."""
         known = match.site.terms
         return self.rows.get(tuple(str(known.get(term)) for term in self.terms))
 

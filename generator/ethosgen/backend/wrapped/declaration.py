@@ -188,7 +188,7 @@ class DeclaredOperation(Table):
         return {text: Expression(text) for text in texts if text not in pointers}
 
     def formulas(self) -> Iterator[tuple[str, Expression]]:
-        """Yield each formula with the name of its field; ValueError for one that is none."""
+        """Yield each formula with the name of its field; ValueError for an invalid one."""
         for text in self.where:
             yield "where", Expression(text)
         for field in ("scratch", "cycles", "start"):
@@ -198,7 +198,7 @@ class DeclaredOperation(Table):
 
 
 class Declaration(Table):
-    """An accelerator: what it runs, how it is called, and what it needs."""
+    """An accelerator: its operations, its calls, and its requirements."""
 
     schema_: Annotated[Literal[1], Field(alias="schema")]
     """The version of this format: 1."""

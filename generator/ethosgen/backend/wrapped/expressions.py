@@ -73,7 +73,7 @@ class AbsentError(Exception):
 
 
 class Expression:
-    """One expression; ValueError says what of the text is not allowed."""
+    """One expression; ValueError names the part of the text that is not allowed."""
 
     def __init__(self, text: str) -> None:
         if len(text) > LONGEST:
@@ -94,7 +94,7 @@ class Expression:
 
 
 def _names(node: ast.expr, text: str) -> list[str]:
-    """Return the names in an expression; ValueError for what is not allowed."""
+    """Return the names in an expression; ValueError for invalid syntax."""
     if isinstance(node, ast.Constant) and isinstance(node.value, bool | int | float | str):
         return []
     if isinstance(node, ast.Name):

@@ -1,7 +1,7 @@
-"""Sources of an accelerator that are not in its folder, but at a path of the user's.
+"""Sources of an accelerator at a user's path outside its folder.
 
-They are compiled from there and never copied: another may have written them, and their licence is
-between the user and them.
+They are compiled from there and never copied: someone else may have written them, and licensed them
+to the user.
 """
 
 import os

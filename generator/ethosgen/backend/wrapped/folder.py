@@ -23,7 +23,7 @@ MOST_BYTES = 16 << 20
 class AcceleratorFolder:
     """A declaration with the files that it names: content by path in the folder.
 
-    `name` is the folder's. `origin` is where it was read.
+    `name` is the folder's. `origin` is the path that it was read from.
     """
 
     name: str

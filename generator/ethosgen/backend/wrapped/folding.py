@@ -17,7 +17,7 @@ ALIGNMENT = 16
 
 @dataclass(frozen=True)
 class Taken:
-    """A chain that an accelerator takes, its call, its cycles, and those of the start."""
+    """A chain that an accelerator takes, its call, its cycles, and its start's."""
 
     match: Match
     parameters: Parameters
@@ -76,7 +76,7 @@ def _folded(graph: Graph, match: Match, name: str) -> tuple[Graph, Operator]:
 
 
 def place_fault(plan: Plan, match: Match, alignment: int) -> str:
-    """Return why a chain cannot be moved to its last operator's place, or its tensors be used."""
+    """Return why a chain cannot move to its last operator's place, or use its tensors."""
     tensors = plan.residual.tensors
     ends = [i for op in match.site.operators for i in (*op.inputs, *op.outputs) if i != ABSENT]
     for index in dict.fromkeys(ends):

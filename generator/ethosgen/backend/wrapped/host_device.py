@@ -1,7 +1,7 @@
 """A device on this machine: the memory that its driver and its model share, and its registers.
 
-The driver is compiled for this machine. All that its calls address is in one file, which is mapped
-at an address of 32 bits: the device's registers hold it, and the model's process maps it too.
+The driver is compiled for this machine. All memory that its calls address is in one file, mapped at
+a 32-bit address: the device's registers can hold it, and the model's process maps it, too.
 """
 
 import os
@@ -41,13 +41,13 @@ class HostDevice:
     def place(self, name: str, size: int, alignment: int, writable: bool) -> int | None:
         """Return an address for some bytes of a call, None for any address.
 
-        `name` says what they are, for the fault of a model that accesses others.
+        `name` describes them, for the fault of a model that accesses others.
         """
         if not self.has_model:
             return None
         address = rounded_up(self._end_addr, alignment)
         self._parts.append((name, address, size, writable))
-        self._end_addr = address + size + 1  # nothing adjoins: what is behind the bytes is outside
+        self._end_addr = address + size + 1  # nothing adjoins: anything after the bytes is outside
         return address
 
     def options(self, folder: Path) -> list[str]:

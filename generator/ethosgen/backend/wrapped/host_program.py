@@ -1,8 +1,8 @@
-"""Runs an accelerator's partitions as a program on this machine, made of its own C.
+"""Runs an accelerator's partitions as a program on this machine, built from its own C.
 
-The program is a process of its own, which may crash or hang. It reads the constants of all
-partitions once, then for each request a partition's number and its inputs, and answers with a
-status and the outputs. What user's C prints goes to stderr.
+The program is a separate process, which may crash or hang. It reads the constants of all partitions
+once, then for each request a partition's number and its inputs, and answers with a status and the
+outputs. The user's C prints to stderr.
 """
 
 import atexit
@@ -123,7 +123,7 @@ int main(void)
 class _Memory:
     """An object whose address a call gets; `tensor` is an index, None for constants and scratches.
 
-    `name` is that for people. `address` is its place if a device addresses it.
+    `name` is for messages. `address` is its place if a device addresses it.
     """
 
     kind: str
@@ -178,7 +178,7 @@ class HostProgram:
         return outputs
 
     def check_accesses(self) -> None:
-        """Compile the program, so that C that does not compile is refused before anything runs."""
+        """Compile the program, to refuse C that does not compile before anything runs."""
         _ = self.executable
 
     def close(self) -> None:
@@ -360,7 +360,7 @@ class HostProgram:
         raise AcceleratorFault(f"{self._call_text(partition)} failed on this machine: {how}")
 
     def _located(self, fault: Exception, partition: Partition) -> Exception:
-        """Return a fault of the device's model with the call during which it came."""
+        """Return a fault of the device's model with the call during which it occurred."""
         if not isinstance(fault, DeviceFault):
             return fault
         return DeviceFault(

@@ -1,4 +1,4 @@
-"""The machine on which an accelerator's functions run here: this one, or an emulated one."""
+"""The machine that runs an accelerator's functions: this one, or an emulated one."""
 
 import atexit
 import hashlib
@@ -34,7 +34,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Compilers:
-    """Compilers, and the program that runs what they made, None if this machine does."""
+    """Compilers, and the program that runs their output, None if this machine does."""
 
     c: Tool
     cxx: Tool | None = None
@@ -65,7 +65,7 @@ class Compilers:
         return [str(compiler.find()), *(CXX_FLAGS if is_cxx else C_FLAGS), "-c", str(source)]
 
     def _object(self, source: Path, flags: Sequence[str]) -> Path:
-        """Compile a file, or return what the same text became before in this process."""
+        """Compile a file, or return the earlier result of the same text in this process."""
         folder, (compiler, *options) = source.parent, self._compile(source)
         text = [compiler, *options[:-1], source.name]
         text += [flag for flag in flags if not flag.startswith(f"-I{folder.parent}")]
@@ -91,5 +91,5 @@ def _kept_objects() -> Path:
 
 
 def _run(command: list[str]) -> None:
-    """Run a compiler, with messages in English, which are read."""
+    """Run a compiler, with messages in English, which are parsed."""
     run_command(command, COMPILE_S, {**os.environ, "LC_ALL": "C"})

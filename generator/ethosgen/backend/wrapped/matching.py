@@ -1,4 +1,4 @@
-"""Find the chains of operators in a graph that a declaration takes, or say why it does not."""
+"""Find the chains of operators in a graph that a declaration takes, or why it refuses them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from ethosgen.values.network import Graph, Operator
 
 @dataclass(frozen=True)
 class Match:
-    """Operators that an accelerator takes: operation `number` of its declaration."""
+    """Operators that an accelerator takes with operation `number` of its declaration."""
 
     number: int
     operation: DeclaredOperation
@@ -19,7 +19,7 @@ class Match:
 
 
 class Graphs:
-    """A graph with its readers and makers."""
+    """A graph with its tensors' readers and writers."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -31,14 +31,14 @@ class Graphs:
             self.makers |= dict.fromkeys(operator.outputs, operator)
 
     def after(self, operator: Operator) -> Operator | None:
-        """Return the only reader of an operator's only output, None if there is no such."""
+        """Return the only reader of an operator's only output, None if there is none."""
         if len(operator.outputs) != 1 or operator.outputs[0] in self.graph.outputs:
             return None
         readers = self.readers.get(operator.outputs[0], [])
         return readers[0] if len(readers) == 1 else None
 
     def before(self, operator: Operator) -> Operator | None:
-        """Return the maker of an operator's first input if nothing else reads it."""
+        """Return the writer of an operator's first input if nothing else reads it."""
         maker = self.makers.get(operator.inputs[0]) if operator.inputs else None
         return maker if maker is not None and self.after(maker) is operator else None
 
@@ -96,7 +96,7 @@ def keeps_scale(graph: Graph, operator: Operator) -> bool:
 def type_refusal(operation: DeclaredOperation, site: ChainSite) -> str:
     """Return why an operation cannot run on a chain's types, "" if it can.
 
-    Ask it before a user's Python sees the chain, whose terms depend on the types.
+    Call it before a user's Python sees the chain, whose terms depend on the types.
     """
     graph = site.graph
     ends = (source_of(site.main), site.outputs[0])
@@ -109,7 +109,7 @@ def type_refusal(operation: DeclaredOperation, site: ChainSite) -> str:
 
 
 def refusal_of(operation: DeclaredOperation, site: ChainSite, where: Mapping[str, str]) -> str:
-    """Return the first predicate that is not true for a chain, in words; "" if all are.
+    """Return the first predicate that is false for a chain, in words; "" if all are true.
 
     `where` maps a predicate to its place in the file.
     """

@@ -1,6 +1,6 @@
 """An accelerator's Python class: what a declaration cannot say. All of its methods are optional.
 
-    takes(site) -> str                     why it does not take a chain, "" if it does
+    takes(site) -> str                     why it refuses a chain, "" if it does not
     terms(site) -> dict                    more terms for predicates, formulas and arguments
     arrays(site) -> dict[str, ndarray]     more constant arrays for arguments
     pack_...(site, weights) -> ndarray     packs weights, if a declaration says python:pack_...

@@ -1,8 +1,8 @@
 """A place in a graph where an accelerator may run: its tensors, and the terms of declarations.
 
 Terms are the names in predicates, formulas and arguments. The main operator is the first that a
-chain requires: its tensors and options have no prefix. Those of the others have theirs: relu6_ for
-RELU6. A PAD before the main operator counts as a part of it: `input` is the PAD's.
+chain requires: its tensors and options have no prefix. The others' have one, such as relu6_ for
+RELU6. A PAD before the main operator counts as part of it: `input` is the PAD's.
 """
 
 import math
@@ -71,7 +71,7 @@ class Member:
 
 @dataclass(frozen=True)
 class ChainSite:
-    """A chain of operators in a graph. `optional` are the codes of optional members not there."""
+    """A chain of operators in a graph. `optional` are the codes of absent optional members."""
 
     graph: Graph
     members: tuple[Member, ...]
@@ -96,12 +96,12 @@ class ChainSite:
 
     @property
     def outputs(self) -> tuple[int, ...]:
-        """The tensors that the chain makes."""
+        """The tensors that the chain writes."""
         return self.operators[-1].outputs
 
     @cached_property
     def tensors(self) -> dict[str, Tensor]:
-        """The tensors outside the chain, by name; an absent optional one is not there."""
+        """The tensors outside the chain, by name; absent optional ones are omitted."""
         by_name: dict[str, Tensor] = {}
         for member in self.members:
             if member.operator.code == PAD and member is not self._main_member:
@@ -142,7 +142,7 @@ class ChainSite:
 
     @cached_property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The constant arrays that are computed: multipliers and shifts, per output channel."""
+        """The computed constant arrays: multipliers and shifts, per output channel."""
         if self.main.code not in (*LAYERS, TRANSPOSED) or not self.is_quantized:
             return {}
         source, weights = self.source, self.graph.tensors[self.main.inputs[1]]
@@ -212,7 +212,7 @@ def source_of(operator: Operator) -> int:
 
 
 def known_terms(codes: Sequence[str], main: int) -> frozenset[str]:
-    """Return all terms that chains of these operators may have, whatever their shapes."""
+    """Return all terms that chains of these operators may have, with any shapes."""
     terms = {"dtype", HELIUM, *(f"has_{code.lower()}" for code in codes)}
     tensors = [f"output{i}" for i in ("", *range(2, 5))]
     for place, code in enumerate(codes):

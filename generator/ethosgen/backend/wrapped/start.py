@@ -1,4 +1,4 @@
-"""Starts a new accelerator: a commented example that works, for the user to change."""
+"""Starts a new accelerator: a working example with comments, for the user to change."""
 
 import re
 import shutil

@@ -120,7 +120,7 @@ def _choose(
 def _matching(selection: Selection, texts: dict[Path, bytes]) -> Iterator[PackDevice]:
     """Yield the matching devices; parse only files that contain the name.
 
-    A damaged file is an error if no other has the device.
+    A damaged file is an error if no other file has the device.
     """
     wanted, damage, has_some = selection.device.casefold(), None, False
     for file, text in texts.items():

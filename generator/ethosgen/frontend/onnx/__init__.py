@@ -27,7 +27,7 @@ def read(source: Source) -> Network:
 
 
 def origin(source: Source) -> Mapping[str, str]:
-    """Return an .onnx file's producer, its version, the opsets, and what else the file states."""
+    """Return an .onnx file's producer, its version, the opsets, and other facts in the file."""
     import onnx
 
     model = onnx.load_model_from_string(source.data)

@@ -14,7 +14,7 @@ from ethosgen.values.errors import UnsupportedError
 def convolution(node: Node) -> Any:
     """Convert a Conv in 3-D to one in 2-D, whose channels are those of the planes in its window.
 
-    Each group's channels lie together, its planes from front to back. Other ranks are left.
+    Each group's channels are contiguous, its planes from front to back. Other ranks are left.
     """
     expression = converters.windowed(node)
     if len(node.shape()) != 5:
@@ -84,7 +84,7 @@ def _planes(node: Node, groups: int, stride: int, gap: int, pads: tuple[int, int
 
 
 def resize(node: Node) -> Any:
-    """Convert a cubic Resize to a product with a constant matrix along each axis that changes."""
+    """Convert a cubic Resize to a product with a constant matrix along each changed axis."""
     if node.text("mode", "nearest") != "cubic" or node.attributes.get("antialias"):
         return converters.resize(node)
     scales, sizes = node.array(2), node.array(3)

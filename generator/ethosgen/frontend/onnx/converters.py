@@ -138,7 +138,7 @@ def _cropped(node: Node, pairs: Sequence[tuple[int, int]], value: float) -> Any:
 
 @converts("Celu")
 def celu(node: Node) -> Any:
-    """Convert to max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1), which overflows nowhere."""
+    """Convert to max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1), which never overflows."""
     x, alpha = node.inputs[0], float(node.attributes.get("alpha", 1.0))
 
     def add(operator: Any, first: Any, second: Any) -> Any:
@@ -154,7 +154,7 @@ def celu(node: Node) -> Any:
 
 
 def _folded(places: Any, size: int, mode: str) -> Any:
-    """Return the index into an axis for each place, which may be outside it."""
+    """Return the index into an axis for each position, which may be outside it."""
     if mode == "edge":
         return np.clip(places, 0, size - 1)
     if mode == "wrap":
@@ -272,13 +272,13 @@ def windowed(node: Node) -> Any:
 
 @converts("Identity", "Dropout")
 def identity(node: Node) -> Any:
-    """Convert to nothing; a Dropout drops nothing at inference."""
+    """Remove the operator: a Dropout drops nothing at inference."""
     return node.inputs[0] if node.name == "Identity" else None
 
 
 @converts("Tile")
 def tile(node: Node) -> Any:
-    """Convert to a repetition that is known."""
+    """Convert to a constant repetition."""
     if node.opset < 6:
         return None
     return relax.op.tile(node.inputs[0], [int(count) for count in node.array(1)])
@@ -292,7 +292,7 @@ def depth_to_space(node: Node) -> Any:
 
 
 def require_whole(sizes: Sequence[int], scales: Any) -> None:
-    """Refuse scales of which ONNX and its runtimes make different positions."""
+    """Refuse scales from which ONNX and its runtimes derive different positions."""
     results = np.array(sizes) * scales
     if np.any(np.abs(results - np.rint(results)) > 1e-4):
         raise UnsupportedError("its scales do not lead to whole sizes; give it sizes instead")
@@ -324,7 +324,7 @@ def resize(node: Node) -> Any:
 
 @converts("Cast")
 def cast(node: Node) -> Any:
-    """Convert floats to integers without TVM's search for those that are not finite."""
+    """Convert floats to integers without TVM's check for non-finite values."""
     kind = _INTEGERS.get(int(node.attributes["to"]))
     is_float = isinstance(node.inputs[0].ty, relax.TensorType) and str(
         node.inputs[0].ty.dtype

@@ -60,7 +60,7 @@ class _Einsum:
         return self._node.builder.normalize(value)
 
     def converted(self) -> Any:
-        """Join the operands from the left; each sums what no later one needs."""
+        """Join the operands from the left; each step sums the axes that no later operand needs."""
         joined = self.terms[0]
         for place, term in enumerate(self.terms[1:], 2):
             later = {*self.result, *"".join(term.letters for term in self.terms[place:])}

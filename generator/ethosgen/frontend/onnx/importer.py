@@ -46,7 +46,7 @@ def imported(model: Any, name: str, shapes: dict[str, list[int]]) -> Any:
 
 
 class _Importer(ONNXGraphImporter):  # type: ignore[misc]
-    """Binds each node's result to a variable of its own, which TVM's does only later."""
+    """Binds each node's result to its own variable, which TVM's importer does only later."""
 
     node = ""
     failure: Exception | None = None

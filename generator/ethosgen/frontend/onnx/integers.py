@@ -18,7 +18,7 @@ Rewrite = Callable[["_Rewriting", Any], None]
 
 @dataclass(frozen=True)
 class _Form:
-    """Where a QLinear operator has its parts.
+    """The places of a QLinear operator's parts.
 
     `operands` are the first of three inputs each: tensor, scale, zero point. `result` is the scale
     of the output. `channels` are the axes of scales for each channel, by operand.
@@ -51,14 +51,14 @@ _TINY = np.float32(1e-37)
 
 
 def in_plain_operators(model: Any) -> None:
-    """Replace a model's operators on integers; UnsupportedError for what has no other form."""
+    """Replace a model's operators on integers; UnsupportedError if they have no other form."""
     rewriting = _Rewriting(model.graph)
     rewriting.run()
 
 
 @dataclass
 class _Rewriting:
-    """One graph; `constants` are its tensors that are known, `nodes` those made so far.
+    """One graph; `constants` are its known tensors, `nodes` the nodes built so far.
 
     `floats` has the name of the same whole numbers in float, for integers that came from floats.
     """
@@ -135,7 +135,7 @@ class _Rewriting:
         self.add("QuantizeLinear", [real, *scales], node.output[0])
 
     def bias(self, node: Any, form: _Form, alpha: float) -> str:
-        """Return the dequantized bias, whose scale is the product of the operands' ones."""
+        """Return the dequantized bias, whose scale is the product of the operands' scales."""
         first, second = (self.known(node, place + 1) for place in form.operands)
         scale = np.ravel(np.float32(alpha) * first * second).astype(np.float32)
         scale = scale.reshape(()) if scale.size == 1 else scale

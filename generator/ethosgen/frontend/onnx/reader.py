@@ -12,7 +12,7 @@ from ethosgen.values.source import CHANNELS_LAST, Source
 
 
 def read_network(source: Source) -> Network:
-    """Read a file; InputError if it is damaged, UnsupportedError for what has no form."""
+    """Read a file; InputError if it is damaged, UnsupportedError for operators without a form."""
     model = _parsed(source)
     constants = {initializer.name for initializer in model.graph.initializer}
     inputs = [port for port in model.graph.input if port.name not in constants]
@@ -69,7 +69,7 @@ def _check_scope(model: Any, name: str, newest: int) -> None:
 
 
 def _check_shapes(model: Any, name: str) -> None:
-    """Refuse inputs and outputs without a shape, whose names onnx's own checker does not tell."""
+    """Refuse inputs and outputs without a shape, whose names onnx's own checker does not report."""
     for kind, tensors in (("input", model.graph.input), ("output", model.graph.output)):
         for tensor in tensors:
             typed = tensor.type.tensor_type

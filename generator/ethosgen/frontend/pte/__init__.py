@@ -1,4 +1,4 @@
-"""The front end for ExecuTorch's programs, whose work is done by Ethos-U delegates.
+"""The front end for ExecuTorch's programs, whose work Ethos-U delegates do.
 
 They are .pte files, or .bpte files, which have test cases beside the program.
 """

@@ -12,7 +12,7 @@ from ethosgen.values.network import Graph, Operator, Quantization, Tensor
 
 
 class GraphBuilder:
-    """Tensors and operators of a graph; tensors are known by their index."""
+    """Tensors and operators of a graph; tensors are identified by their index."""
 
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []
@@ -38,7 +38,7 @@ class GraphBuilder:
         return self.tensor(name, values.shape, str(values.dtype), values.tobytes())
 
     def quantize(self, index: int, scale: float, zero_point: int) -> None:
-        """Note a tensor's quantization, unless one is known."""
+        """Record a tensor's quantization, unless one is known."""
         if self.tensors[index].quantization is None:
             known = Quantization((scale,), (zero_point,))
             self.tensors[index] = replace(self.tensors[index], quantization=known)
@@ -78,7 +78,7 @@ class GraphBuilder:
         self.operator("RESHAPE", [source, wanted], [target], {"new_shape": shape})
 
     def transpose(self, source: int, axes: Sequence[int], target: int) -> None:
-        """Add a transposition, or a copy if it leaves all elements where they are."""
+        """Add a transposition, or a copy if it moves no element."""
         shape = self.tensors[source].shape
         if [i for i in axes if shape[i] != 1] == [i for i in range(len(shape)) if shape[i] != 1]:
             self.reshape(source, target)

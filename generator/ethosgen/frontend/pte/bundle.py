@@ -91,7 +91,7 @@ class _Cases:
         }
 
     def _array(self, value: Fields, tensor: Tensor, place: TensorValue) -> Array:
-        """Return a value as an array of the tensor's shape, which is the one in memory."""
+        """Return a value as an array of the tensor's shape in memory."""
         fields = value.table(_VALUE["value"])
         if value.number(_VALUE["kind"], "uint8", 0) != _IS_TENSOR or fields is None:
             raise UnsupportedError(

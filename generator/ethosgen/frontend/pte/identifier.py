@@ -1,4 +1,4 @@
-"""How a .pte or .bpte file is recognized."""
+"""The identifiers of .pte and .bpte files."""
 
 FORMAT = "pte"
 IDENTIFIER = b"ET12"

@@ -1,4 +1,4 @@
-"""ExecuTorch's CPU operators that ethosgen has, as operators of the dialect.
+"""ExecuTorch's CPU operators that ethosgen supports, as operators of the dialect.
 
 Quantization follows torch (torch.ao.quantization.fx._decomposed): round(x * float32(1 / scale)),
 ties to even, plus the zero point. TFLite's QUANTIZE divides, and rounds ties away from zero, so the

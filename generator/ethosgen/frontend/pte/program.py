@@ -1,7 +1,7 @@
 """Decodes ExecuTorch's programs (schema/program.fbs) into plain values; nothing is trusted.
 
-Every index is checked before it is used, and every length before it is walked. What a value means
-is not decided here: a program may contain types and instructions that ethosgen lacks.
+Every index is checked before it is used, and every length before it is walked. Values are not
+interpreted here: a program may contain types and instructions that ethosgen lacks.
 """
 
 import math
@@ -72,9 +72,9 @@ class TensorValue:
     """A tensor: `sizes` as torch gives them; `dim_order` are its dimensions, outermost first.
 
     `dtype` is numpy's name, or a number that DTYPES does not have. `data` is a constant's bytes up
-    to the end of what stores it. `place` is the memory of a tensor that is written, and the offset
-    there: tensors at the same place are views of each other. `is_state` marks one that has an
-    initial value too.
+    to the end of what stores it. `place` is the memory of a written tensor, and the offset there:
+    tensors at the same place are views of each other. `is_state` marks a tensor that also has an
+    initial value.
     """
 
     dtype: str
@@ -88,7 +88,7 @@ class TensorValue:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape as it is in memory."""
+        """The shape in memory."""
         return tuple(self.sizes[i] for i in self.dim_order)
 
     @property
@@ -114,7 +114,7 @@ Value = TensorValue | Items | int | float | bool | str | tuple[float | bool, ...
 
 @dataclass(frozen=True)
 class Delegate:
-    """A part of the program for a backend: its data, and what it was compiled for."""
+    """A part of the program for a backend: its data, and its compilation target."""
 
     backend: str
     data: bytes = field(repr=False)
@@ -309,7 +309,7 @@ class ProgramDecoder:
         raise self._bad(f"a value has the kind {kind}")
 
     def _items(self, value: Fields, wire: str, may_lack: bool) -> Items:
-        """Return a list of values; a list of optional ones without those that are missing."""
+        """Return a list of values; a list of optional values without missing ones."""
         indices = value.numbers(0, wire)
         return Items(tuple(i for i in indices if not (may_lack and i == -1)))
 

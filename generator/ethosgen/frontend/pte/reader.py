@@ -115,7 +115,7 @@ class _Translation:
         return inputs
 
     def _name_outputs(self, outputs: list[int]) -> None:
-        """Give the outputs their names; one that has another name too gets a copy."""
+        """Give the outputs their names; an output that also has another name gets a copy."""
         graph, seen = self._graph, {self._known[i] for i in self._method.inputs}
         for number, index in enumerate(outputs):
             if index in seen:
@@ -127,7 +127,7 @@ class _Translation:
             seen.add(index)
 
     def _quantize(self, title: str, tensor: int) -> None:
-        """Note the quantization of an input or output, if methods of the program return it.
+        """Record the quantization of an input or output, if methods of the program return it.
 
         QuantizeInputs and QuantizeOutputs (exir/passes/quantize_io_pass.py) add such methods.
         """
@@ -214,7 +214,7 @@ class _Translation:
         return self._known[index]
 
     def _note(self, index: int, tensor: int) -> None:
-        """Note the tensor of a value that is written, and that it overwrites what was there."""
+        """Record the tensor of a written value, and that it overwrites earlier values there."""
         self._known[index] = tensor
         value = self._tensor_of(index, f"value {index}")
         if value.place is None:
@@ -227,7 +227,7 @@ class _Translation:
         self._held[value.place] = index
 
     def _base(self, value: TensorValue) -> int | None:
-        """Return the value that a tensor is a view of; ExecuTorch has views by place alone."""
+        """Return the value that a tensor is a view of; in ExecuTorch views share a place."""
         index = self._held.get(value.place) if value.place else None
         if index is None:
             return None
@@ -364,7 +364,7 @@ def _entry(program: PteProgram, name: str) -> Method:
 
 
 def _require_delegates(method: Method, name: str) -> None:
-    """Refuse a program that leaves nothing or something else to do than Ethos-U's work."""
+    """Refuse a program without work for Ethos-U, or with work for other delegates."""
     others = dict.fromkeys(d.backend for d in method.delegates if d.backend not in BACKENDS)
     if others:
         raise UnsupportedError(

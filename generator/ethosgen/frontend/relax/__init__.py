@@ -1,4 +1,4 @@
-"""Relax modules to networks: what the front ends of ONNX and PyTorch share. Owns tvm here.
+"""Relax modules to networks, for the front ends of ONNX and PyTorch. Owns tvm here.
 
 normal      a dequantize for each use, the user's names
 patterns    the composites: which operators of Relax are one operator of ours
@@ -29,7 +29,7 @@ def import_module(
 
     With `channels_last`, inputs of three axes or more have the second one last. Returns the graph,
     and the reason for each result that stays float although it is quantized. UnsupportedError names
-    what has no form.
+    an operator without a form.
     """
     from ethosgen.frontend.relax.normal import normalized
     from ethosgen.frontend.relax.partitioning import with_composites

@@ -1,4 +1,4 @@
-"""Takes the function of a composite apart: its main operator, and what surrounds that."""
+"""Takes the function of a composite apart: its main operator, and the operators around it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from ethosgen.frontend.relax.site import Clamp, scalar
 class CompositeIsland:
     """The parts of a composite: `arranging` are the bindings before the main operator.
 
-    `name` is that of the result before it is quantized, `kind` that of the composite if several
-    operators are its main one; `anchor` is the last of them, `numbers` are its constants.
+    `name` is the result's before it is quantized, `kind` the composite's if its main operator is
+    several; `anchor` is the last of them, `numbers` are its constants.
     """
 
     name: str
@@ -96,13 +96,13 @@ def _needed(anchor: Any, bias: Any, values: Any) -> set[Any]:
 
 
 def _is_inner(expression: Any, values: Any, main: str) -> bool:
-    """Return whether a clamp stands before another operator of the same name."""
+    """Return whether a clamp comes before another operator of the same name."""
     inner = values.get(_variable(expression))
     return operator_name(inner).removeprefix("relax.").removeprefix("nn.") == main
 
 
 def _is_held(expression: Any, values: Any) -> bool:
-    """Return whether an expression is made of constants alone."""
+    """Return whether an expression consists of constants alone."""
     if isinstance(expression, RelaxConstant):
         return True
     if not isinstance(expression, relax.Var) or expression not in values:

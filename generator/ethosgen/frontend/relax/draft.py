@@ -1,8 +1,8 @@
 """Builds a graph of our dialect, operator by operator.
 
 Relax's networks are mostly channels-first (NCHW), TFLite's operators channels-last. A `Value`
-therefore has a logical shape, the one that the user's network has, and a tensor whose axes may be
-in another order. Operators choose the order that suits them; a TRANSPOSE is added only where two
+therefore has a logical shape, the one in the user's network, and a tensor whose axes may be in
+another order. Operators choose the order that suits them; a TRANSPOSE is added only where two
 orders meet and cannot be reconciled. TVM's ConvertLayout cannot do this here: version 0.27 leaves
 two transposes around each convolution, since it does not move them through relax.quantize.
 """
@@ -30,9 +30,9 @@ class Value:
     """A result in the draft.
 
     Logical axis i is axis `order[i]` of the tensor, which has `dtype` and the quantization `scale`.
-    If it `is_real`, the value is the float that the tensor of integers stands for: an operator on
-    it adds a DEQUANTIZE only if it has no form for integers. It may have another quantization than
-    the network says, of about the same range; `stands_for` is then the network's.
+    If it `is_real`, the value is the float that the tensor of integers represents: an operator on
+    it adds a DEQUANTIZE only if it has no form for integers. Its quantization may differ from the
+    network's, with about the same range; `stands_for` is then the network's.
     """
 
     tensor: int
@@ -56,7 +56,7 @@ class Value:
 
 @dataclass(frozen=True)
 class DraftConstant:
-    """A constant; `is_real` means the float values that the array's integers stand for."""
+    """A constant; `is_real` means the float values that the array's integers represent."""
 
     array: Array
     scale: Quantization | None = None
@@ -73,7 +73,7 @@ class DraftConstant:
         return tuple(self.array.shape)
 
     def real(self) -> Array:
-        """Return the values that it stands for."""
+        """Return the values that it represents."""
         if self.scale is None or not self.is_real:
             return self.array
         shape = [1] * self.array.ndim
@@ -126,10 +126,10 @@ def _joined(axes: Sequence[int], sizes: Sequence[int]) -> list[list[int]]:
 
 
 class Draft:
-    """A graph in the making; tensors are named after `name`, the result that is being made.
+    """A graph in the making; tensors are named after `name`, the current result.
 
-    `owner` is the composite that is being translated, "" outside of composites; `owners` maps the
-    tensors that operators make to theirs.
+    `owner` is the composite under translation, "" outside composites; `owners` maps operators'
+    output tensors to theirs.
     """
 
     def __init__(self) -> None:
@@ -229,7 +229,7 @@ class Draft:
         return self.ordered(value, tuple(range(len(value.shape))))
 
     def ordered(self, value: Value, order: Order) -> Value:
-        """Return a value whose tensor has the given order of axes, by a TRANSPOSE if need be."""
+        """Return a value whose tensor has the given order of axes, transposed if necessary."""
         if value.order == order:
             return value
         key = value.tensor, order
@@ -265,7 +265,7 @@ class Draft:
         )
 
     def regrouped(self, tensor: int, shape: Sequence[int], like: Value) -> Value:
-        """Add a RESHAPE of what another RESHAPE has read, if that made the tensor."""
+        """Add a RESHAPE of another RESHAPE's input, if that one made the tensor."""
         makers = {op.outputs[0]: op for op in self.operators if op.code == "RESHAPE"}
         while tensor in makers:
             tensor = makers[tensor].inputs[0]
@@ -303,7 +303,7 @@ class Draft:
         return f"{self.tensors[tensor].name}_{what}"
 
     def real(self, value: Value) -> Value:
-        """Return a float value as a tensor of floats, by a DEQUANTIZE if need be."""
+        """Return a float value as a tensor of floats, with a DEQUANTIZE if necessary."""
         if not value.is_real:
             return value
         dequantized = self.add_operator(
@@ -313,7 +313,7 @@ class Draft:
         return replace(dequantized, shape=value.shape, order=value.order)
 
     def rescaled(self, value: Value, scale: Quantization, dtype: str) -> Value:
-        """Return a value with another quantization, by a QUANTIZE if need be."""
+        """Return a value with another quantization, with a QUANTIZE if necessary."""
         if value.scale == scale and value.dtype == dtype:
             return value
         requantized = self.add_operator("QUANTIZE", (value.tensor,), value.physical, dtype, scale)

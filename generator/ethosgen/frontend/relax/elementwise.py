@@ -72,7 +72,7 @@ def aligned(
 ) -> tuple[Value, Value, Order]:
     """Return two operands with the result's rank, their axes in a common order.
 
-    `scale` is the one that constants get; without it each has its own.
+    Constants get `scale`, or without it one of their own.
     """
     rank = len(site.shape)
     operands = site.operands[first : first + 2]
@@ -151,7 +151,7 @@ def softmax(site: Site) -> Value:
 
 @translates("nn.relu")
 def relu(site: Site) -> Value:
-    """Translate to RELU, which rescales too."""
+    """Translate to RELU, which also rescales."""
     return unary(site, "RELU")
 
 

@@ -1,7 +1,7 @@
 """Fuses clamps into the operator before them, where that already has the clamp's quantization.
 
 PyTorch's quantizers put a quantize between a convolution and its ReLU6. Both then have the same
-scale, so the clamp of the convolution's own result is the same computation, and costs nothing.
+scale, so clamping the convolution's own result gives the same value at no cost.
 """
 
 from collections import Counter

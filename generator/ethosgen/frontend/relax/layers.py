@@ -31,7 +31,7 @@ Pads = tuple[tuple[int, int], tuple[int, int]]
 
 
 def _with_any_zero_point(translate: Callable[[Site, DraftConstant], Value]) -> Translate:
-    """Let a translator of a layer get weights as its operator can have them."""
+    """Give a layer's translator weights in a form that its operator supports."""
 
     def translated(site: Site) -> Value:
         weights = site.operands[1]
@@ -46,7 +46,7 @@ def _with_any_zero_point(translate: Callable[[Site, DraftConstant], Value]) -> T
 
 
 def _centred(weights: DraftConstant) -> DraftConstant | None:
-    """Return weights with the zero point 0, None if they do not fit into 8 bits then."""
+    """Return weights with the zero point 0, None if they do not fit in 8 bits then."""
     scale = weights.scale
     if scale is None or weights.dtype != "int8":
         return None
@@ -153,7 +153,7 @@ def transposed_convolution(site: Site, weights: DraftConstant) -> Value:
 def _in_one_group(kernel: DraftConstant, groups: int) -> DraftConstant:
     """Return the weights of a transposed convolution without groups: zeros between them.
 
-    TRANSPOSE_CONV has no groups. A weight of 0 adds nothing, so the sums stay as they are.
+    TRANSPOSE_CONV has no groups. A weight of 0 adds nothing, so the sums do not change.
     """
     if groups == 1:
         return kernel
@@ -311,7 +311,7 @@ def in_layout(weights: DraftConstant, layout: str) -> DraftConstant:
 
 
 def _moved(constant: DraftConstant, axes: Any, axis: int) -> DraftConstant:
-    """Return a constant with its axes permuted; `axis` is where its scales are then."""
+    """Return a constant with its axes permuted; `axis` is the new axis of its scales."""
     scale = constant.scale
     if scale is not None and not scale.is_per_tensor:
         axis = list(axes).index(scale.axis)

@@ -16,7 +16,7 @@ from ethosgen.values.multiples import pieces
 
 @translates("reshape", "squeeze", "expand_dims", "flatten", "nn.batch_flatten")
 def reshape(site: Site) -> Operand:
-    """Translate to RESHAPE; a value keeps its order of axes if only axes of size 1 come or go."""
+    """Translate to RESHAPE; a value keeps its order of axes if only axes of size 1 change."""
     operand: Operand = site.operands[0]
     if isinstance(operand, DraftConstant):
         return _reshaped_constant(operand, site.shape)
@@ -39,8 +39,8 @@ def _in_blocks(site: Site, value: Value) -> Value | None:
 
     Relax has the six axes (batch, channel, row, row in block, column, column in block), or (batch,
     row in block, column in block, channel, row, column) for SpaceToDepth. The tensor becomes
-    channels-last: a swap of two axes is then left, which the NPU supports,
-    while Vela has no DEPTH_TO_SPACE.
+    channels-last: then only a swap of two axes remains, which the NPU supports, while Vela has no
+    DEPTH_TO_SPACE.
     """
     if len(value.shape) != 6 or len(site.shape) != 4:
         return None
@@ -73,7 +73,7 @@ def _reshaped_constant(constant: DraftConstant, shape: tuple[int, ...]) -> Draft
 def _regrouped(value: Value, shape: tuple[int, ...]) -> Value | None:
     """Return the value's form in another shape, None if elements would have to move.
 
-    Axes may be joined and cut as long as those that are joined are neighbours in the tensor.
+    Axes may be joined and split as long as joined axes are neighbours in the tensor.
     """
     blocks = _blocks(value.shape, shape)
     places = [[value.order[axis] for axis in old] for old, _ in blocks]
@@ -108,7 +108,7 @@ def _blocks(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], lis
 
 @translates("permute_dims")
 def permute(site: Site) -> Operand:
-    """Move axes without an operator: a value's order says where they are."""
+    """Move axes without an operator: a value's order tells where they are."""
     operand: Operand = site.operands[0]
     rank = len(operand.shape)
     axes = site.attributes.axes
@@ -161,7 +161,7 @@ def concatenate(site: Site) -> Value:
 
 
 def moved(site: Site) -> Value:
-    """Return the operand of a move outside of composites, as integers if it has them."""
+    """Return the operand of a move outside composites, as integers if it has them."""
     operand = site.operands[0]
     if isinstance(operand, DraftConstant):
         raise UnsupportedError("its operand is constant")
@@ -296,7 +296,7 @@ def tile(site: Site) -> Value:
 def take(site: Site) -> Value:
     """Translate to a slice if the indices are constant and even, else to GATHER.
 
-    NPUs have slices alone, which recurrent networks take of their time steps.
+    NPUs support only slices, which recurrent networks take of their time steps.
     """
     source, indices = _table(site), site.operands[1]
     axis = int(site.attributes.axis or 0) % len(source.shape)
@@ -328,7 +328,7 @@ def _table(site: Site) -> Value:
 
 
 def _is_even(indices: np.ndarray[Any, Any], size: int) -> bool:
-    """Return whether indices are one or a row of valid ones at one distance, going up."""
+    """Return whether indices are valid, and one or an ascending row at equal distances."""
     if indices.ndim > 1 or indices.size == 0 or indices.min() < 0 or indices.max() >= size:
         return False
     steps = set(np.diff(indices.ravel()).tolist())

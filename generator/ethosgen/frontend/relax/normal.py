@@ -34,7 +34,7 @@ def operator_name(expression: Any) -> str:
 def normalized(module: tvm.IRModule) -> tvm.IRModule:
     """Return the module with a dequantize for each use, and without dead code.
 
-    A dequantized value with several users would be in no composite: each gets one of its own.
+    A dequantized value with several users would be in no composite: each user gets its own.
     Constants are repeated likewise.
     """
     return _Separation(module).module()

@@ -1,4 +1,4 @@
-"""Normalizations and what they are made of, in floats: TFLite has no operators for them."""
+"""Normalizations and their parts, in floats: TFLite has no operators for them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -49,7 +49,7 @@ def _moments(add: Floats, source: Value, axes: Sequence[int]) -> tuple[Value, Va
 
 @translates("nn.batch_norm")
 def batch_norm(site: Site) -> tuple[Value, ...]:
-    """Translate to MUL and ADD with constants: the statistics are those of the training."""
+    """Translate to MUL and ADD with constants: the statistics come from training."""
     if bool(site.attributes.training):
         raise UnsupportedError("it is in training mode; export the network for inference")
     source = site.value(0)

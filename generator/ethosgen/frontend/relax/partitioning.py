@@ -1,4 +1,4 @@
-"""Fuses the operators of a Relax module to composites."""
+"""Fuses the operators of a Relax module into composites."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from ethosgen.frontend.relax.patterns import CONCAT, PATTERNS, Composite, fusion
 
 
 def with_composites(module: tvm.IRModule, table: Sequence[Composite] = PATTERNS) -> tvm.IRModule:
-    """Return the module with each match of a pattern in a function of its own."""
+    """Return the module with each match of a pattern in its own function."""
     calls = [binding.value for binding in bindings_of(module["main"])]
     parts = [len(call.args[0].ty.fields) for call in calls if operator_name(call) == CONCAT]
     patterns = fusion_patterns({operator_name(call) for call in calls}, parts, table)

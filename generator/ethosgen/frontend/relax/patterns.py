@@ -1,4 +1,4 @@
-"""The composites: which operators of Relax become one operator of ours, as patterns.
+"""The composites, as patterns: groups of Relax operators that become one operator of ours.
 
 A quantized network in Relax is dequantize → float operators → quantize. Each pattern covers one
 such island with its optional members. `PATTERNS` lists them in order of priority; the name of a
@@ -106,7 +106,7 @@ def _binary(name: str) -> Pattern:
 
 
 def _anything(count: int) -> list[Pattern]:
-    """Return wildcards of their own: one used twice would match equal arguments only."""
+    """Return separate wildcards: one used twice would match only equal arguments."""
     return [wildcard() for _ in range(count)]
 
 
@@ -243,7 +243,7 @@ FLOAT_PATTERNS: Sequence[FloatComposite] = (
 def fusion_patterns(
     operators: set[str], parts: Iterable[int] = (), table: Sequence[Composite] = PATTERNS
 ) -> list[tuple[str, Any]]:
-    """Return name and pattern of the composites whose main operator is among those given.
+    """Return name and pattern of the composites whose main operator is one of those given.
 
     `parts` are the numbers of parts of all concatenations: each has a pattern of its own.
     """

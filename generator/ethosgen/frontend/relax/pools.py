@@ -48,7 +48,7 @@ def pool(site: Site) -> Value:
 def _extended(
     site: Site, source: Value, pads: Pads, taps: list[int], strides: tuple[int, int], layout: str
 ) -> Pads:
-    """Return the padding with what ceil_mode adds at the end."""
+    """Return the padding, with ceil_mode's addition at the end."""
     (top, bottom), (left, right) = pads
     more = []
     for out, size, before, after, window, stride in zip(
@@ -84,7 +84,7 @@ def _counts(
 
 
 def _averaged(site: Site, source: Value, window: Any, strides: Any, factors: Array) -> Value:
-    """Average over padded windows, and correct those at the border for what they lack."""
+    """Average over padded windows, and correct those at the border for missing elements."""
     if np.all(factors == 1):
         return same_scale(site, "AVERAGE_POOL_2D", source, "VALID", window, strides)
     if site.is_quantized:
@@ -137,7 +137,7 @@ def _options(padding: str, window: Any, strides: Any) -> dict[str, Any]:
 def same_scale(
     site: Site, code: str, source: Value, padding: str, window: Any, strides: Any
 ) -> Value:
-    """Add a pool, which keeps its input's quantization; a QUANTIZE follows if need be."""
+    """Add a pool, which keeps its input's quantization; a QUANTIZE follows if necessary."""
     layout = str(site.attributes.layout)
     full = (source.physical[0], *plane_of(site, layout), source.physical[3])
     options = _options(padding, window, strides)
@@ -148,7 +148,7 @@ def same_scale(
 
 
 def placed(site: Site, operand: Value, source: Value, layout: str) -> Value:
-    """Return a result of (batch, row, column, channel) in the shape that the network has."""
+    """Return a result of (batch, row, column, channel) in the network's shape."""
     rank = len(site.shape)
     order = order_of(layout, rank)
     flat = site.draft.reshaped(operand.tensor, in_order(site.shape, order), operand)

@@ -46,7 +46,7 @@ def translators() -> Mapping[str, Any]:
 
 @dataclass
 class Reading:
-    """A module on its way into a graph; `in_float` names results that stay float, and why.
+    """A module under translation; `in_float` names results that stay float, and why.
 
     If it `is_signed`, unsigned inputs and outputs are signed in the graph, less the difference.
     """
@@ -84,7 +84,7 @@ class Reading:
     def owners(self, graph: Graph) -> list[str]:
         """Return the composite of each operator of the graph that `graph` returned.
 
-        An operator outside of composites has that of the operator which makes its first input.
+        An operator outside composites has that of the operator that writes its first input.
         """
         of_name = {self.draft.tensors[i].name: owner for i, owner in self.draft.owners.items()}
         names: dict[int, str] = {}
@@ -115,7 +115,7 @@ class Reading:
             ) from None
 
     def evaluate(self, expression: Any) -> Any:
-        """Return the operand that an argument stands for."""
+        """Return the operand that an argument represents."""
         if isinstance(expression, relax.Var):
             if expression not in self.values:  # a size that the module computes
                 raise UnsupportedError("its shape is known only at run time")
@@ -150,7 +150,7 @@ class Reading:
         try:
             return self.in_integers(island, is_last)
         except NoIntegerForm as reason:
-            # What was added so far stays: later operators may share it, else the graph drops it.
+            # Additions so far stay: later operators may share them, else the graph drops them.
             why = str(reason)
             _LOG.info("'%s' stays float: %s", island.name, reason)
         first = len(self.draft.operators)
@@ -166,7 +166,7 @@ class Reading:
         return result
 
     def explain(self, first: int, why: str) -> None:
-        """Remember why the operators from `first` on compute floats."""
+        """Record why the operators from `first` on compute floats."""
         for operator in self.draft.operators[first:]:
             for index in operator.outputs:
                 self.in_float[self.draft.tensors[index].name] = why
@@ -197,7 +197,7 @@ class Reading:
         )
         result = self.translated(site)
         assert isinstance(result, Value)
-        if result.stands_for != scale:  # what only moves elements keeps its scale
+        if result.stands_for != scale:  # operators that only move elements keep the scale
             result = self.draft.rescaled(result, scale, dtype)
         return replace(result, is_real=False)
 
@@ -210,7 +210,7 @@ class Reading:
         return translate(site)
 
     def operator(self, call: Any, variable: Any) -> Any:
-        """Translate an operator outside of composites, on floats or by moving elements."""
+        """Translate an operator outside composites, on floats or by moving elements."""
         name = operator_name(call)
         if name == "relax.quantize":
             return self.quantized(call)
@@ -231,7 +231,7 @@ class Reading:
     def folded(
         self, call: Any, operands: tuple[Any, ...]
     ) -> DraftConstant | tuple[DraftConstant, ...] | None:
-        """Compute an operator on constants alone by TVM; None if an operand is not constant."""
+        """Compute an operator on constants alone with TVM; None if an operand is not constant."""
         known = [
             operand for operand in operands if isinstance(operand, (Value, DraftConstant, tuple))
         ]
@@ -275,7 +275,7 @@ class Reading:
         return replace(operand, is_real=True)
 
     def requantized(self, operand: Value, scale: Quantization) -> Value:
-        """Give integers that came from outside their quantization; uint8 becomes int8."""
+        """Give integers from outside their quantization; uint8 becomes int8."""
         tensor = self.draft.tensors[operand.tensor]
         if operand.dtype in _SHIFTED:
             signed, difference = _SHIFTED[operand.dtype]
@@ -366,7 +366,7 @@ def quantization(call: Any) -> tuple[Quantization, str]:
 
 
 def compute(call: Any, operands: tuple[Any, ...]) -> DraftConstant | tuple[DraftConstant, ...]:
-    """Compute an operator on constants by TVM on this machine."""
+    """Compute an operator on constants with TVM on this machine."""
     builder = relax.BlockBuilder()
     arguments = [
         relax.const(operand.real()) if isinstance(operand, DraftConstant) else argument

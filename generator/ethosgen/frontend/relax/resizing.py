@@ -30,7 +30,7 @@ def resize(site: Site) -> Value:
     """Translate to RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR; GATHER for other neighbours.
 
     In int8, TensorFlow Lite rounds the distance between results to 1/1024 of an element, so the
-    error of a position grows along an axis. Where that could change a result by half a step, the
+    error of a position grows along an axis. If that could change a result by half a step, the
     operator stays in float32.
     """
     attributes = site.attributes
@@ -111,7 +111,7 @@ def _gathered(site: Site, source: Value, maps: Sequence[Any], layout: str) -> Va
 
 
 def _nearest(site: Site, size: int, out: int) -> Any:
-    """Return the neighbour of each element, computed as ONNX defines it."""
+    """Return each element's neighbour, as ONNX defines it."""
     mode = str(site.attributes.coordinate_transformation_mode)
     places = np.arange(out, dtype=np.float32)
     ratio = np.float32(size) / np.float32(out)
@@ -141,7 +141,7 @@ _ROUNDINGS: dict[str, Any] = {
 
 
 def _tflites(size: int, out: int, flags: tuple[bool, bool]) -> Any:
-    """Return the neighbour of each element that TFLite's operator takes."""
+    """Return each element's neighbour, as TFLite's operator takes it."""
     aligned, half = flags
     between = aligned and out > 1
     ratio = np.float32(size - 1 if between else size) / np.float32(out - 1 if between else out)

@@ -1,4 +1,4 @@
-"""Operators that choose elements: by a condition, by size, by place."""
+"""Operators that select elements: by a condition, by size, by index."""
 
 from dataclasses import replace
 from typing import Any
@@ -84,7 +84,7 @@ def top_k(site: Site) -> tuple[Value, ...]:
 
 @translates("gather_elements")
 def gather_elements(site: Site) -> Value:
-    """Translate a choice by constants to GATHER_ND."""
+    """Translate a selection by constants to GATHER_ND."""
     source = site.draft.plain(moved(site))
     indices = site.operands[1]
     if not isinstance(indices, DraftConstant):

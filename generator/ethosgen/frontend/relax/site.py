@@ -1,4 +1,4 @@
-"""One operator of Relax where it stands: its operands, and what follows it in its composite."""
+"""One operator of Relax in its place: its operands, and the operators after it in its composite."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,10 +27,10 @@ ACTIVATIONS = {(0.0, 6.0): "RELU6", (-1.0, 1.0): "RELU_N1_TO_1", (0.0, np.inf): 
 class Site:
     """An operator, translated into the draft by a function of its family.
 
-    `scale` and `dtype` are those of the composite's result; without `scale` the operator stands
-    alone. `bias` and `clamp` are the composite's; `kind` is its name if several operators of Relax
-    are its main one, `numbers` are then their constants. `is_last` says that only outputs
-    depend on it.
+    `scale` and `dtype` are those of the composite's result; without `scale` the operator is in no
+    composite. `bias` and `clamp` are the composite's; `kind` is its name if its main operator is
+    several of Relax's, `numbers` are then their constants. `is_last` says that only outputs depend
+    on it.
     """
 
     draft: Draft
@@ -96,8 +96,8 @@ class Site:
     ) -> Value:
         """Add a function whose output quantization TFLite fixes, for int8 and int16.
 
-        The network's last operator keeps it if it has about the range of the composite's. Any other
-        computes in int16, for a result in int8 would be rounded to 8 bits twice.
+        The network's last operator keeps it if its range is close to the composite's. Any other
+        computes in int16, because a result in int8 would be rounded to 8 bits twice.
         """
         if self.scale is None:
             return self.emit(code, (source.tensor,), source.order, options)
@@ -129,10 +129,10 @@ class Site:
         natural: Quantization | None = None,
         is_fused: bool = False,
     ) -> Value:
-        """Add the operator that makes the result, in the given order of axes.
+        """Add the operator of the result, in the given order of axes.
 
         `natural` is the only output quantization that the operator has: a QUANTIZE follows if the
-        composite has another. Without `is_fused` the clamp follows too.
+        composite has another. Without `is_fused` the clamp follows, too.
         """
         shape = in_order(self.shape, order)
         scale = natural or self.scale
@@ -178,7 +178,7 @@ class Site:
         return None if whole == (info.min, info.max)[end] else np.array([whole], self.dtype)
 
     def activation(self) -> tuple[str, bool]:
-        """Return the fused activation for the clamp, and whether it is all of the clamp."""
+        """Return the fused activation for the clamp, and whether it covers the whole clamp."""
         if self.clamp is None:
             return "NONE", True
         if self.scale is not None:
@@ -234,7 +234,7 @@ def requantized(constant: DraftConstant, scale: Quantization | None, dtype: str)
 
 
 def quantized_constant(values: Array, dtype: str) -> tuple[Array, Quantization]:
-    """Return a float constant as integers of its own scale, which loses least.
+    """Return a float constant as integers with its own scale, which loses the least.
 
     int8 is used as -127 to 127, symmetric.
     """

@@ -16,7 +16,7 @@ _DECOMPOSITION = "decomposition_subgraph_index"
 
 
 def has_composites(network: Network) -> bool:
-    """Return whether an operator of a network stands for a subgraph."""
+    """Return whether an operator of a network represents a subgraph."""
     return any(op.code == COMPOSITE for graph in network.graphs for op in graph.operators)
 
 

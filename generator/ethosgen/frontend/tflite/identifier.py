@@ -1,4 +1,4 @@
-"""How a .tflite file is recognized."""
+"""The identifier of .tflite files."""
 
 FORMAT = "tflite"
 IDENTIFIER = b"TFL3"

@@ -1,6 +1,6 @@
 """Channels-last inputs for a file with channels-first ones, as converters from PyTorch write them.
 
-A TRANSPOSE behind such an input gives the layout that all other operators need. Without it the
+A TRANSPOSE after such an input gives the layout that all other operators need. Without it the
 application passes the input as a camera delivers it, and nothing moves.
 """
 
@@ -33,7 +33,7 @@ def with_channels_last(network: Network) -> Network:
 
 
 def _without(graph: Graph, index: int, moves: Sequence[Operator]) -> Graph:
-    """Return the graph whose input has the shape of what the moves made of it."""
+    """Return the graph whose input has the shape that the moves gave it."""
     gone = {move.outputs[0] for move in moves}
     numbers = {move.index for move in moves}
     tensors = list(graph.tensors)

@@ -1,4 +1,4 @@
-"""Matrices with a scale for each channel, of which BATCH_MATMUL uses the first alone."""
+"""Matrices with a scale for each channel; BATCH_MATMUL uses only the first."""
 
 from dataclasses import replace
 
@@ -8,8 +8,8 @@ from ethosgen.values.network import Graph, Network, Quantization, Tensor
 def with_first_scales(network: Network) -> Network:
     """Return the network with the one scale that TensorFlow Lite Micro uses, the first.
 
-    LiteRT would use 0. It decides for int16 by int8, which TensorFlow Lite Micro lacks, so those
-    stay as they are, like a matrix that another operator reads as well.
+    LiteRT would use 0. It decides for int16 by int8, which TensorFlow Lite Micro lacks, so those do
+    not change, and neither does a matrix that another operator reads, too.
     """
     return replace(network, graphs=tuple(map(_of_graph, network.graphs)))
 

@@ -337,7 +337,7 @@ class _TfliteDecoder:
         return options
 
     def options(self, table: Any, op: Op) -> dict[str, Any]:
-        """Return an operator's options, none if the file has none or those of another operator."""
+        """Return an operator's options, none if the file has none or another operator's."""
         if op.table is None:
             return {}
         if op.table.union == 1:
@@ -367,7 +367,7 @@ class _TfliteDecoder:
 
 
 def _plain_builtin_code(table: Any) -> int:
-    """Return an operator code's field builtin_code as it is in the file.
+    """Return an operator code's raw field builtin_code.
 
     The package's own getter returns the deprecated field if this one is below 127, so it would read
     a file that sets only this one as ADD. TFLite uses the larger of both (GetBuiltinCode).

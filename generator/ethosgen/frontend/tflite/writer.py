@@ -1,7 +1,7 @@
 """Writes networks as .tflite files; nothing else does.
 
 A file that was not edited is returned as it was (`file_of`), not as a copy. A written file has the
-contents of our values. It omits what neither our readers nor Vela's or TFLite Micro's use:
+contents of our values. It omits facts that neither our readers nor Vela's or TFLite Micro's use:
 
 - the description, and the names that signatures give to inputs and outputs
 - min and max of quantized tensors: the range seen in training
@@ -130,7 +130,7 @@ class _TfliteWriter(VectorWriter):
         )
 
     def options(self, operator: Operator) -> dict[str, int]:
-        """Add an operator's options, of which it may have none or only some."""
+        """Add an operator's options; it may have none or only some."""
         table = OPS[operator.code].table
         if table is None or not operator.options:
             return {}

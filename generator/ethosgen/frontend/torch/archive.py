@@ -1,10 +1,10 @@
 """Checks a .pt2 file, and rewrites only the parts that torch may see.
 
-torch.export.load is not safe for untrusted files: torch 2.13 unpickles weights that say so,
-custom objects and the example inputs (torch.load with weights_only=False, if need be as a second
+torch.export.load is not safe for untrusted files: torch 2.13 unpickles weights that are marked so,
+custom objects and the example inputs (torch.load with weights_only=False, if necessary as a second
 try), evaluates the text of symbolic sizes, calls whatever functions nodes name, and loads compiled
-libraries. So this module, which knows only zip and JSON, refuses what is pickled, checks each name
-and expression, and drops examples, guards and notes that no importer needs.
+libraries. So this module, which knows only zip and JSON, refuses pickles, checks each name and
+expression, and drops examples, guards and notes that no importer needs.
 """
 
 import io
@@ -74,7 +74,7 @@ def _is_pickle(data: bytes) -> bool:
 class ExportedProgram:
     """An exported program, checked.
 
-    `inputs` maps names to sizes, with the expression for a dynamic one, `hints` these expressions
+    `inputs` maps names to sizes, with the expression for a dynamic size, `hints` these expressions
     to their sizes when the program was exported. `outputs` are names: the keys of a dictionary that
     the module returns, else output, or output_0 and so on.
     """
@@ -108,7 +108,8 @@ class ExportedProgram:
 def checked(source: Source) -> ExportedProgram:
     """Return the program of a .pt2 file.
 
-    Raises InputError for a damaged or pickled file, UnsupportedError for what has no counterpart.
+    Raises InputError for a damaged or pickled file, UnsupportedError for content without a
+    counterpart.
     """
     try:
         members = _members(source)
@@ -225,7 +226,7 @@ def _check_signature(signature: Mapping[str, Any], name: str) -> None:
 
 
 def _check_names(tree: Any, name: str) -> Iterator[tuple[str, int]]:
-    """Check what torch would look up or evaluate; yield expressions of sizes with their hints."""
+    """Check the names that torch would look up or evaluate; yield sizes' expressions with hints."""
     if isinstance(tree, list):
         for branch in tree:
             yield from _check_names(branch, name)
@@ -267,7 +268,7 @@ def _is_expression(text: str) -> bool:
 
 
 def _clean(model: dict[str, Any]) -> tuple[str, ...]:
-    """Drop what no importer needs from a program; return the names of its outputs."""
+    """Drop the parts of a program that no importer needs; return the names of its outputs."""
     model["guards_code"] = []
     module = model["graph_module"]
     module["metadata"] = {}

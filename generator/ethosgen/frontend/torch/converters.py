@@ -23,15 +23,15 @@ Convert = Callable[[Any, Any], Any]
 class Converters:
     """The converters for one program; `held` has its constants by the names of their nodes.
 
-    Variables are named after nodes. What is quantized and depends on constants alone is computed
-    by torch: such a chain would otherwise be an island without an activation.
+    Variables are named after nodes. torch computes quantized values that depend on constants alone:
+    such a chain would otherwise be an island without an activation.
     """
 
     def __init__(self, held: Mapping[str, Any]) -> None:
         self.held = dict(held)
 
     def by_name(self) -> dict[str, Convert]:
-        """Return all converters as custom_convert_map takes them."""
+        """Return all converters for custom_convert_map."""
         base = {name: partial(_by_tvm, name) for name in _base()}
         copies = {
             name.replace(".", "_copy.", 1): converter
@@ -47,7 +47,7 @@ class Converters:
         return {name: partial(self._named, converter) for name, converter in known.items()}
 
     def _named(self, convert: Convert, node: Any, importer: Any) -> Any:
-        """Convert a node, and let what that emits have the node's name."""
+        """Convert a node, and give the result the node's name."""
         builder = importer.block_builder
         emit = type(builder).emit
         builder.emit = lambda expression, name_hint="": emit(
@@ -85,8 +85,8 @@ class Converters:
     def _quantization(self, node: Any, is_checked: bool) -> tuple[Any, Any, int, str]:
         """Return a node's scale and zero point as constants, its axis and its type.
 
-        If `is_checked`, refuse a range that is not all of the type's. It may lack the lowest value,
-        as Arm's quantizer has it for int16: what saturates there then differs by one step.
+        If `is_checked`, refuse a range other than the whole type's. It may lack the lowest value,
+        as with Arm's quantizer for int16: values that saturate there then differ by one step.
         """
         _, scale, zero_point, *rest = node.args
         axis = rest.pop(0) if "per_channel" in node.target.__name__ else -1
@@ -128,7 +128,7 @@ def _base() -> Mapping[str, Any]:
 
 
 def _by_tvm(name: str, node: Any, importer: Any) -> Any:
-    """Convert by TVM's own converter; the importer's map has ours in its place."""
+    """Convert with TVM's own converter; the importer's map has ours in its place."""
     return importer.create_convert_map()[name](node)
 
 

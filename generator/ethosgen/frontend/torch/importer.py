@@ -1,8 +1,8 @@
 """Turns an exported program into a graph; runs in the environment "torch", as a file.
 
 The archive was checked and rewritten before, so nothing in it is pickled. Composite operators
-such as linear stay whole, since they are what the quantizer saw; only those that TVM does not know
-are decomposed.
+such as linear stay whole, since the quantizer saw them so; only those that TVM does not know are
+decomposed.
 """
 
 import logging
@@ -30,8 +30,8 @@ def convert(
     """Import the program in the file "program.pt2".
 
     `request` has the `name` of the network, the `shapes` of inputs if any are open, the names of
-    the `outputs`, and whether inputs are to be `channels_last`. The answer is the graph, packed,
-    and the reasons for what stays float.
+    the `outputs`, and whether inputs are to be `channels_last`. The answer is the packed graph, and
+    the reasons for results that stay float.
     """
     logging.disable(logging.WARNING)
     warnings.simplefilter("ignore")

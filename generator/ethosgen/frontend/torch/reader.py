@@ -16,7 +16,8 @@ _SCRIPT = Path(__file__).with_name("importer.py")
 
 
 def read_network(source: Source) -> Network:
-    """Read a file; InputError if it is damaged or pickled, UnsupportedError for what has no form.
+    """Read a file; InputError if it is damaged or pickled, UnsupportedError for operators without a
+    form.
 
     ToolError if the environment is missing.
     """

@@ -17,7 +17,7 @@ def read(source: Source) -> Network:
 
 
 def origin(source: Source) -> Mapping[str, str]:
-    """Return the version of TOSA that a file states; it has no field for who wrote it."""
+    """Return the version of TOSA that a file states; it has no field for its writer."""
     from ethosgen.frontend.flatbuffer import Fields
     from ethosgen.frontend.tosa.reader import version_of
 

@@ -35,7 +35,8 @@ def fold_moves(
 ) -> tuple[tuple[Operator, ...], tuple[Tensor, ...]]:
     """Return the operators that stay, renumbered, and the tensors with the folded constants.
 
-    The operators must fit TOSA and be in order. What makes an output of the graph stays.
+    The operators must fit TOSA and be in order. An operator that writes an output of the graph
+    stays.
     """
     folded, left = list(tensors), list[Operator]()
     for op in operators:

@@ -1,4 +1,4 @@
-"""float16 by conversion: our graphs have float32 there, and kernels round what they store."""
+"""float16 by conversion: our graphs have float32 there, and kernels round their stores."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,7 +19,7 @@ def widened(data: bytes) -> bytes:
 
 
 def narrowed(data: bytes) -> bytes:
-    """Return the float32 numbers of a tensor that is half as float16."""
+    """Return the float32 numbers of a float16 tensor as float16."""
     return np.frombuffer(data, np.float32).astype(np.float16).tobytes()
 
 

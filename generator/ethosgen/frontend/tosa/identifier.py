@@ -1,4 +1,4 @@
-"""How a .tosa file is recognized."""
+"""The identifier of .tosa files."""
 
 FORMAT = "tosa"
 IDENTIFIER = b"TOSA"

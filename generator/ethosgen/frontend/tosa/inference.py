@@ -1,7 +1,7 @@
 """The requirements of TOSA 1.0 on an operator: its inputs, their types, and the output's shape.
 
 `require_fit` checks an operator completely, so that kernels, Vela and the reference model, which
-aborts on what it does not expect, get valid ones only. The rules are the specification's ERROR_IFs.
+aborts on unexpected operators, get only valid ones. The rules are the specification's ERROR_IFs.
 """
 
 import math
@@ -76,7 +76,7 @@ _TYPES = {
 
 
 def require_fit(op: Operator, tensors: Sequence[Tensor]) -> None:
-    """Raise MisfitError, which says what is wrong, unless TOSA allows an operator."""
+    """Raise MisfitError, which describes the error, unless TOSA allows an operator."""
     known = TOSA_OPS[op.code]
     ports = known.inputs
     is_list = ports[0].is_list

@@ -1,6 +1,6 @@
 """Reads .tosa files: TOSA 1.0, both profiles, with int16, int4, int48 and float16.
 
-A file of 1.1, which is a draft, is read if it has only what 1.0 has: the attributes of operators
+A file of 1.1, which is a draft, is read if it has only 1.0's features: the attributes of operators
 are the same.
 
 Nothing in a file is trusted: every offset is checked before it is followed, and `inference` checks
@@ -298,7 +298,7 @@ class _TosaDecoder:
         return tensor if data is None else replace(tensor, data=self.unpacked(tensor, kind, data))
 
     def unpacked(self, tensor: Tensor, kind: str, data: bytes) -> bytes:
-        """Return a constant's bytes as our tensors have them."""
+        """Return a constant's bytes in our tensors' form."""
         count = tensor.elements
         sizes = {"int4": pieces(count, 2), "int48": 6 * count, HALF: 2 * count}
         size = sizes.get(kind, tensor.bytes)
@@ -450,7 +450,7 @@ class _TosaDecoder:
 
 
 def _sorted(operators: list[Operator], makers: Mapping[int, int]) -> list[Operator]:
-    """Return the operators by their dependencies, else in the file's order; fewer in a circle."""
+    """Return the operators by dependency, else in the file's order; fewer if there is a cycle."""
     done: set[int] = set()
     order: list[Operator] = []
     for start in range(len(operators)):

@@ -1,4 +1,4 @@
-"""TOSA's variables as those of TFLite, which have the same meaning.
+"""TOSA's variables as TFLite's, which have the same meaning.
 
 A file marks a tensor as a variable, and has operators that read and write it. Our graphs have a
 handle there, and CALL_ONCE writes the initial values in the first inference.
@@ -25,17 +25,17 @@ class TosaVariable:
 
     @property
     def handle(self) -> Tensor:
-        """The tensor that stands for the variable in its graph."""
+        """The tensor that represents the variable in its graph."""
         return Tensor(self.value.index, self.value.name, (), HANDLE)
 
     def declaration(self, place: int) -> Operator:
-        """Return the operator that makes the handle, which has an index."""
+        """Return the operator that writes the handle, which has an index."""
         options = {"container": "", "shared_name": self.name}
         return Operator(0, "VAR_HANDLE", (), (place,), options=options)
 
 
 def with_variables(graph: Graph, variables: Mapping[int, TosaVariable]) -> Graph:
-    """Return a graph that declares the handles which its operators use."""
+    """Return a graph that declares the handles of its operators."""
     if not variables:
         return graph
     tensors = list(graph.tensors)

@@ -1,4 +1,4 @@
-"""The output shapes of convolutions, pools, matrix products and RESIZE, and what they require."""
+"""The output shapes of convolutions, pools, matrix products and RESIZE, and their requirements."""
 
 from collections.abc import Sequence
 
@@ -123,7 +123,7 @@ def resize(op: Operator, tensors: Sequence[Tensor]) -> Shape:
 
 
 def _slid(op: Operator, source: Shape, kernel: Shape) -> Shape:
-    """Return the sizes of a window's output; TOSA requires that it fits without a rest."""
+    """Return the sizes of a window's output; TOSA requires that it fits without a remainder."""
     count = len(source)
     pads, strides = _numbers(op, "pad", 2 * count), _numbers(op, "stride", count)
     has_dilation = "dilation" in op.options

@@ -113,7 +113,7 @@ class _TosaWriter(VectorWriter):
         return self.table(fields if data is None else fields | {3: self.offset(data)})
 
     def variable(self, handle: Tensor) -> int:
-        """Write a variable where our graph has its handle."""
+        """Write a variable in place of our graph's handle."""
         (declared,) = (op for op in self.graph.operators if op.outputs == (handle.index,))
         name = declared.options["shared_name"]
         value = self.variables[name]
@@ -159,7 +159,7 @@ class _TosaWriter(VectorWriter):
         return self.statement(known.number, op.inputs, op.outputs, self.table(fields))
 
     def access(self, kind: int, inputs: Sequence[int], outputs: Sequence[int]) -> int:
-        """Write an access of a variable as tosa-opt does, and as the reference model runs it."""
+        """Write an access to a variable as tosa-opt does, and as the reference model runs it."""
         return self.statement(IDENTITY, inputs, outputs, self.table({}), kind)
 
     def statement(

@@ -33,7 +33,7 @@ def remove_dead_channels(network: Network) -> Rewritten | None:
 def _changes(
     graph: Graph, kept: Mapping[int, Flags], bounds: Mapping[int, Bounds], sinks: Mapping[int, Sink]
 ) -> list[Change]:
-    """Return what goes: channels of layers that are constant, or that nobody reads."""
+    """Return the changes: channels of layers to remove, constant or unread."""
     constant = unread = barren = 0
     for operator in graph.operators:
         if operator.code not in LAYERS or len(operator.outputs) != 1:

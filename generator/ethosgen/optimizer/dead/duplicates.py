@@ -1,8 +1,8 @@
 """The rewrite that joins equal channels: one of them takes the weights of the other.
 
 Channels of a layer are equal if their weights, biases and scales are; they stay equal through
-operators that compute channel by channel. A layer that reads both can read the first alone, with
-the sum of their weights; nobody then reads the other.
+operators that compute channel by channel. A layer that reads both can read only the first, with the
+sum of their weights; then the other is unread.
 """
 
 from collections.abc import Hashable, Mapping
@@ -31,7 +31,7 @@ Kinds = Mapping[int, list[Hashable]]
 
 
 def join_equal_channels(network: Network) -> Rewritten | None:
-    """Let layers read one of equal channels; None if no channel goes by that."""
+    """Let layers read one of equal channels; None if that removes no channel."""
     graphs = {
         number: joined
         for number, graph in enumerate(network.graphs)
@@ -82,7 +82,7 @@ def _joined_weights(weights: Tensor, kinds: list[Hashable]) -> np.ndarray[Any, A
 
 
 def _kinds(graph: Graph) -> Kinds:
-    """Return what each channel of each tensor is."""
+    """Return the kind of each channel of each tensor."""
     kinds: dict[int, list[Hashable]] = {
         tensor.index: [(tensor.index, channel) for channel in range(channels_of(tensor))]
         for tensor in graph.tensors
@@ -108,7 +108,7 @@ def _kinds(graph: Graph) -> Kinds:
 def _layer_kinds(
     operator: Operator, graph: Graph, layer: LayerFacts, kinds: Kinds
 ) -> list[Hashable]:
-    """Return what the channels of a layer are: their weights, biases and scales, and inputs."""
+    """Return the kinds of a layer's channels: their weights, biases and scales, and inputs."""
     known = graph.tensors[operator.inputs[1]].quantization
     assert known is not None
     count = layer.weights.shape[2]
@@ -129,9 +129,9 @@ def _layer_kinds(
 def _carried(
     operator: Operator, graph: Graph, relations: tuple[Relation, ...], kinds: Kinds
 ) -> list[Hashable]:
-    """Return what the channels are of an operator that computes each from those it is related to.
+    """Return the kinds of an operator's channels, if it computes each from related channels.
 
-    In a RESHAPE, the same channel at another place is another one.
+    In a RESHAPE, the same channel at another place counts as another.
     """
     count = channels_of(graph.tensors[operator.outputs[0]])
     parts: list[list[Hashable]] = [[] for _ in range(count)]

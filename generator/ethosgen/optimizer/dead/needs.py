@@ -1,9 +1,9 @@
 """Which channels of each tensor must stay.
 
-A channel goes if nobody reads it, or if each reader is a layer that has no weight for it, or that
-takes its only value into its bias. Operators that compute channel by channel pass it on, so that it
-goes, or stays, at all tensors that meet there. Inputs and outputs of the network stay whole, and
-what operators read or write that mix channels.
+A channel goes if it is unread, or if each reader is a layer that has no weight for it, or that adds
+its only value to its bias. Operators that compute channel by channel pass it on, so it goes, or
+stays, in all tensors that meet there. The network's inputs and outputs stay whole, and so do the
+tensors of operators that mix channels.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 @dataclass
 class Needs:
-    """The channels that stay, by tensor; the search only ever adds some."""
+    """The channels that stay, by tensor; the search only adds channels."""
 
     graph: Graph
     kept: dict[int, Flags] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Needs:
         self.kept = {t.index: np.zeros(channels_of(t), bool) for t in self.graph.tensors}
 
     def add(self, tensor: int, flags: Flags | bool = True) -> bool:
-        """Keep channels; return whether that is new."""
+        """Keep channels; return whether any is new."""
         kept = self.kept[tensor]
         more = flags & ~kept
         kept |= more
@@ -61,7 +61,7 @@ def needs_of(graph: Graph, sinks: Mapping[int, Sink]) -> Mapping[int, Flags]:
 def _start(
     needs: Needs, operator: Operator, is_sink: bool, relations: tuple[Relation, ...] | None
 ) -> None:
-    """Keep what an operator reads whole, and what it writes if it mixes channels."""
+    """Keep the tensors that an operator reads whole, or writes with mixed channels."""
     if is_sink:
         return
     tied = {operator.inputs[relation.position] for relation in relations or ()}
@@ -76,7 +76,7 @@ def _start(
 
 
 def data_inputs(operator: Operator) -> tuple[int, ...]:
-    """Return the inputs of an operator without a layer's weights and bias, which are its own."""
+    """Return the inputs of an operator, without a layer's own weights and bias."""
     inputs = operator.inputs[:1] if operator.code in LAYERS else operator.inputs
     return tuple(index for index in inputs if index != ABSENT)
 
@@ -87,7 +87,7 @@ def _spread(
     sinks: Mapping[int, Sink],
     related: Mapping[int, tuple[Relation, ...]],
 ) -> None:
-    """Keep what follows from what is kept, until nothing is new."""
+    """Keep the channels that follow from kept ones, until nothing is new."""
     is_new = True
     while is_new:
         is_new = False
@@ -101,7 +101,7 @@ def _spread(
 
 
 def _tie(needs: Needs, operator: Operator, relation: Relation) -> bool:
-    """Keep the same channels of an operator's output and input; return whether that is new."""
+    """Keep the same channels of an operator's output and input; return whether any is new."""
     target, source = operator.outputs[0], operator.inputs[relation.position]
     part = slice(relation.start, relation.start + relation.origin.size)
     wanted = np.zeros_like(needs.kept[source])
@@ -113,7 +113,7 @@ def _tie(needs: Needs, operator: Operator, relation: Relation) -> bool:
 
 
 def _add_missing(needs: Needs, graph: Graph) -> bool:
-    """Keep the first channel of a tensor of which nothing else stays; return whether one had none.
+    """Keep the first channel of each tensor that would lose all; return whether there was one.
 
     A tensor cannot be empty.
     """

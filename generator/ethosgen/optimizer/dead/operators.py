@@ -1,4 +1,4 @@
-"""Rewrites that remove operators: those that change nothing, and those that nobody reads."""
+"""Rewrites that remove operators: those that change nothing, and unread ones."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ _MOST_IMAGES = 1 << 22
 
 
 def remove_idle(network: Network) -> Rewritten | None:
-    """Let others read the input of operators that give it back unchanged."""
+    """Let others read the input of operators that return it unchanged."""
     graphs, counts = {}, dict[str, int]()
     for number, original in enumerate(network.graphs):
         graph = original
@@ -40,7 +40,7 @@ def remove_idle(network: Network) -> Rewritten | None:
 
 
 def _first_idle(graph: Graph) -> tuple[Operator, int, int] | None:
-    """Return an idle operator, the tensor that stays for its input and output, and the other."""
+    """Return an idle operator, the tensor that remains of its input and output, and the other."""
     candidates = [op for op in graph.operators if _may_be_idle(op, graph)]
     known = bounds_of(graph) if candidates else {}
     for operator in candidates:
@@ -107,7 +107,7 @@ def _gives_back(site: BoundedSite, source: int, bounds: Bounds) -> bool:
 
 
 def moved_reads(graph: Graph, operator: Operator, kept: int, gone: int) -> Graph:
-    """Return a graph without an operator, in which one tensor stands for another."""
+    """Return a graph without an operator, in which one tensor replaces another."""
 
     def moved(indices: tuple[int, ...]) -> tuple[int, ...]:
         return tuple(kept if index == gone else index for index in indices)
@@ -121,7 +121,7 @@ def moved_reads(graph: Graph, operator: Operator, kept: int, gone: int) -> Graph
 
 
 def remove_unread(network: Network) -> Rewritten | None:
-    """Remove operators whose outputs nobody reads."""
+    """Remove operators with unread outputs."""
     return in_each_graph(network, _without_unread, UNREAD, "unread operator", "removed")
 
 
@@ -136,7 +136,7 @@ def _without_unread(graph: Graph) -> tuple[Graph, int]:
 
 
 def is_pure(operator: Operator, graph: Graph) -> bool:
-    """Return whether an operator has no effect but its outputs, and never fails."""
+    """Return whether an operator has no effects except its outputs, and never fails."""
     used = (i for i in (*operator.inputs, *operator.outputs) if i != ABSENT)
     is_known = operator.code in TRANSFERS or operator.code in CARRIERS
     return is_known and not any(graph.tensors[i].is_variable for i in used)

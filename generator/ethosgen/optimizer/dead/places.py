@@ -1,4 +1,4 @@
-"""Moves that move nothing: each element of the output is the input's element at its place."""
+"""Moves that move nothing: each output element is the input's element at the same index."""
 
 from ethosgen.values.network import Graph, Operator
 

@@ -1,7 +1,7 @@
 """How the channels of an operator's outputs follow from those of its inputs.
 
-Each element of output channel c of an operator in CARRIERS follows from channel `origin[c]` of each
-related input alone, so both can be removed together.
+Output channel c of an operator in CARRIERS depends only on channel `origin[c]` of each related
+input, so both can be removed together.
 """
 
 from collections.abc import Callable, Mapping

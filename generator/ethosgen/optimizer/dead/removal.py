@@ -1,4 +1,4 @@
-"""Removes channels that need not stay, and gives layers the weights and biases that are left."""
+"""Removes channels that need not stay, and gives layers the remaining weights and biases."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -41,8 +41,8 @@ def _cut(tensor: Tensor, kept: Flags) -> Tensor:
 def _cut_sink(edit: GraphEdit, operator: Operator, kept: Mapping[int, Flags], sink: Sink) -> None:
     """Cut weights on both sides; the bias takes the constant inputs that go.
 
-    A constant channel that stays loses its weights: the least of its sums as its bias has the same
-    output as any other.
+    A constant channel that stays loses its weights: with its least sum as the bias it has the same
+    output.
     """
     inputs, outputs = kept[operator.inputs[0]], kept[operator.outputs[0]]
     weights = edit.graph.tensors[operator.inputs[1]]
@@ -97,7 +97,7 @@ def _set_layer(
 
 
 def _new_bias(edit: GraphEdit, operator: Operator, weights: Tensor) -> Tensor:
-    """Return what a layer's first bias is like."""
+    """Return the form of a layer's first bias."""
     source, known = edit.graph.tensors[operator.inputs[0]].quantization, weights.quantization
     assert source is not None and known is not None
     scales = tuple(float(np.float32(source.scale[0] * scale)) for scale in known.scale)
@@ -122,7 +122,7 @@ def _cut_scales(quantization: Quantization | None, outputs: Flags) -> Quantizati
 
 
 def _reshape(edit: GraphEdit, operator: Operator) -> None:
-    """Write the output's shape where a RESHAPE says it."""
+    """Write the output's shape where a RESHAPE states it."""
     target = edit.tensors[operator.outputs[0]]
     if target.shape == edit.graph.tensors[target.index].shape:
         return

@@ -1,4 +1,4 @@
-"""Layers that mix channels: which input channels they can do without, and how."""
+"""Layers that mix channels: the input channels that they do not need, and why."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Sink:
 
     `has_weights` says whether an output channel has a weight other than 0 for an input channel, by
     (input, output); constant output channels need none. `spare` are the constant input channels
-    that its bias can take; `taken` is what each adds to each output's bias, by (input, output).
+    that its bias can take; `taken` is each one's addend to each output's bias, by (input, output).
     `constant` are the constant output channels, `least` the least sum of each output channel.
     """
 
@@ -41,7 +41,7 @@ class Sink:
 
 
 def sink_of(operator: Operator, graph: Graph, bounds: Mapping[int, Bounds]) -> Sink | None:
-    """Return what a layer can do without; None for an operator of another kind."""
+    """Return the channels that a layer does not need; None for another kind of operator."""
     if operator.code not in SINKS or len(operator.outputs) != 1:
         return None
     site = BoundedSite(operator, graph, bounds)

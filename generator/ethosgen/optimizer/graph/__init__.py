@@ -1,1 +1,1 @@
-"""Rewrites of a graph's shape: what is computed twice, and moves behind moves."""
+"""Rewrites of a graph's shape: repeated computations, and moves after moves."""

@@ -1,4 +1,4 @@
-"""The rewrite that lets an operator apply the activation behind it."""
+"""The rewrite that lets an operator apply the activation after it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +19,7 @@ _QUANTIZED = frozenset({"int8", "uint8", "int16"})
 
 
 def fuse(network: Network) -> Rewritten | None:
-    """Give operators the activation that alone reads their output."""
+    """Give operators the activation that is the only reader of their output."""
     return in_each_graph(network, _fused, NAME, "activation", "fused")
 
 
@@ -34,7 +34,7 @@ def _fused(graph: Graph) -> tuple[Graph, int]:
 
 
 def _pairs(graph: Graph) -> Iterator[tuple[Operator, Operator]]:
-    """Yield each operator without an activation, and the activation that alone reads it."""
+    """Yield each operator without an activation, and the activation that is its only reader."""
     for maker in graph.operators:
         if maker.code not in _MAKERS or maker.options.get(OPTION, "NONE") != "NONE":
             continue

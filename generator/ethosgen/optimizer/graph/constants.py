@@ -26,7 +26,7 @@ _SMALL = 64
 
 
 def fold(network: Network) -> Rewritten | None:
-    """Let constants take the place of operators that compute the same for every input."""
+    """Replace operators that compute the same value for every input by constants."""
     return in_each_graph(network, _folded, NAME, "operator of constants", "folded")
 
 
@@ -82,7 +82,7 @@ def _elementwise(
 
 
 def _moved(operator: Operator, graph: Graph, read: list[Tensor], target: Tensor) -> Array | None:
-    """Return a move's output, None for an operator that is none."""
+    """Return a move's output, None for other operators."""
     move = _MOVES.get(operator.code)
     data = read if operator.code == "CONCATENATION" else read[:1]
     if move is None or not are_alike(*data, target) or ABSENT in operator.inputs:

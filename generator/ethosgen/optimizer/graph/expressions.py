@@ -1,4 +1,4 @@
-"""The rewrite that shares what is computed twice."""
+"""The rewrite that shares repeated computations."""
 
 from collections.abc import Hashable
 
@@ -10,7 +10,7 @@ NAME = "common-subexpressions"
 
 
 def share(network: Network) -> Rewritten | None:
-    """Let readers of an operator that computes what an earlier one does read the earlier one's."""
+    """Let readers of an operator that repeats an earlier one read the earlier one's output."""
     return in_each_graph(network, _share_first, NAME, "repeated operator", "shared")
 
 

@@ -1,4 +1,4 @@
-"""The rewrite that merges moves: a TRANSPOSE behind another, and shapes behind shapes."""
+"""The rewrite that merges moves: a TRANSPOSE after another, and shapes after shapes."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The rewrite that merges QUANTIZE behind QUANTIZE, where all values say that one does the same."""
+"""The rewrite that merges QUANTIZE after QUANTIZE, if for all values one does the same."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ _BYTES = ("int8", "uint8")
 
 
 def merge(network: Network) -> Rewritten | None:
-    """Let a QUANTIZE read what the QUANTIZE before it reads."""
+    """Let a QUANTIZE read the input of the QUANTIZE before it."""
     return in_each_graph(network, _merge_first, NAME, "QUANTIZE", "merged")
 
 

@@ -1,4 +1,4 @@
-"""The rewrite that moves TRANSPOSE behind elementwise operators, where another one waits for it."""
+"""The rewrite that moves TRANSPOSE past elementwise operators, towards another TRANSPOSE."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,7 +22,7 @@ _ELEMENTWISE = frozenset(
 
 
 def move(network: Network) -> Rewritten | None:
-    """Let elementwise operators read what a TRANSPOSE reads, and transpose their output."""
+    """Let elementwise operators read a TRANSPOSE's input, and transpose their output."""
     return in_each_graph(network, _move_first, NAME, "TRANSPOSE", "moved")
 
 
@@ -34,7 +34,7 @@ def _move_first(graph: Graph) -> tuple[Graph, int]:
 def _found(graph: Graph) -> Iterator[tuple[Operator, list[int]]]:
     """Yield operators before which all TRANSPOSEs have one order and no other reader.
 
-    At least one of them must go: there are two, or another TRANSPOSE waits behind the operator.
+    At least one of them must go: there are two, or another TRANSPOSE comes after the operator.
     """
     makers = {output: op for op in graph.operators for output in op.outputs}
     for operator in graph.operators:
@@ -90,7 +90,7 @@ def _sole_reader(index: int, graph: Graph) -> Operator | None:
 
 
 def _meets_transpose(operator: Operator, graph: Graph) -> bool:
-    """Return whether a TRANSPOSE follows, behind elementwise operators of one varying input."""
+    """Return whether a TRANSPOSE follows, after elementwise operators of one varying input."""
     behind = _sole_reader(operator.outputs[0], graph)
     while behind is not None and len(_varying(behind, graph)) == 1:
         behind = _sole_reader(behind.outputs[0], graph)
@@ -133,7 +133,7 @@ def _moved(graph: Graph, operator: Operator, order: list[int]) -> Graph:
 
 
 def _turn(edit: GraphEdit, operator: Operator, position: int, back: list[int]) -> None:
-    """Transpose a constant as the operator's output is."""
+    """Transpose a constant like the operator's output."""
     constant = edit.tensors[operator.inputs[position]]
     if constant.elements == 1:
         return

@@ -1,4 +1,4 @@
-"""The rewrite that moves a PAD into the window of the layer behind it."""
+"""The rewrite that moves a PAD into the window of the layer after it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -29,7 +29,7 @@ def _moved_in(graph: Graph) -> tuple[Graph, int]:
 
 
 def _pairs(graph: Graph) -> Iterator[tuple[Operator, Operator]]:
-    """Yield each PAD that only layers read which can pad alike, with each such layer."""
+    """Yield each PAD whose readers are all layers that can pad alike, with each such layer."""
     for pad in graph.operators:
         if pad.code not in ("PAD", "PADV2") or pad.outputs[0] in graph.outputs:
             continue

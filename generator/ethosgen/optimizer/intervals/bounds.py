@@ -15,14 +15,14 @@ _TYPES = frozenset({"int8", "uint8", "int16"})
 
 @dataclass(frozen=True)
 class Bounds:
-    """The least and the greatest value of each channel, as int64 arrays of one axis."""
+    """The least and the largest value of each channel, as int64 arrays of one axis."""
 
     low: Ints
     high: Ints
 
     @property
     def constant(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which channels can take one value only."""
+        """The channels that can take only one value."""
         is_one: np.ndarray[Any, np.dtype[np.bool_]] = self.low == self.high
         return is_one
 

@@ -1,7 +1,8 @@
 """Bounds of LOGISTIC, TANH, HARD_SWISH and LEAKY_RELU.
 
-The interpreters compute int8 curves in fixed point, or look up what floats gave: both stay within a
-small part of a step of the real function, whose ends are bounded here with that part to spare.
+The interpreters compute int8 curves in fixed point, or look up floats' results: both stay within a
+small fraction of a step of the real function, whose ends are bounded here with that fraction as a
+margin.
 """
 
 from collections.abc import Callable, Mapping
@@ -51,7 +52,7 @@ def risen(site: BoundedSite) -> Bounds | None:
 
 
 def swished(site: BoundedSite) -> Bounds | None:
-    """Follow HARD_SWISH of int8 at both ends, and where it is lowest between them."""
+    """Follow HARD_SWISH of int8 at both ends, and at its minimum between them."""
     source, target, bounds = site.inputs[0], site.target, site.bounds(0)
     if bounds is None or (source.dtype, target.dtype) != ("int8", "int8"):
         return None

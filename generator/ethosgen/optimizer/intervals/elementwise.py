@@ -1,4 +1,4 @@
-"""Bounds of operators that compute each element from those at its place."""
+"""Bounds of operators that compute each element from those at the same index."""
 
 from collections.abc import Callable, Mapping
 from itertools import product
@@ -71,7 +71,7 @@ def relu(site: BoundedSite) -> Bounds | None:
 
 
 def sum_of(site: BoundedSite) -> Bounds | None:
-    """Add, or subtract the second: both inputs are scaled to twice the greater scale."""
+    """Add, or subtract the second: both inputs are scaled to twice the larger scale."""
     pair = _pair(site)
     if pair is None or not _are_bytes(site):
         return None
@@ -120,7 +120,7 @@ def _finished(site: BoundedSite, values: Bounds, factor: float) -> Bounds | None
 
 
 def extreme_of(site: BoundedSite) -> Bounds | None:
-    """Take the greater or the lesser, as stored: all have one quantization."""
+    """Take the larger or the smaller stored value: all have one quantization."""
     pair = _pair(site)
     if pair is None or not are_alike(*site.inputs, site.target):
         return None

@@ -24,8 +24,8 @@ class LayerFacts:
 
     `weights` are without their zero point, with the axes (taps, input channels, output channels);
     a depthwise layer has one input channel for each output. `window` is None for a dense layer.
-    `reads` says which channel of the input each input channel of `weights` reads, or, in a
-    depthwise layer, each output channel.
+    `reads` has the input's channel that each input channel of `weights`, or in a depthwise layer
+    each output channel, reads.
     """
 
     source: Tensor
@@ -40,7 +40,7 @@ class LayerFacts:
 
     @property
     def point(self) -> int:
-        """The input's zero point, which padding stands for."""
+        """The input's zero point, the value of padding."""
         return zero_point_of(self.source)
 
 
@@ -155,7 +155,7 @@ def _extreme(by_taps: Ints, places: Iterable[Ints] | None, pick: Any) -> Ints:
 
 
 def factors_of(site: BoundedSite, layer: LayerFacts) -> list[Factors]:
-    """Return the factors from sums to outputs: in doubles, and with a product in single."""
+    """Return the factors from sums to outputs: in doubles, and with a product of singles."""
     weights = site.graph.tensors[site.operator.inputs[1]].quantization
     assert weights is not None
     source, target = scale_of(layer.source), scale_of(layer.target)
@@ -168,7 +168,7 @@ def factors_of(site: BoundedSite, layer: LayerFacts) -> list[Factors]:
 
 
 def _scaled(layer: LayerFacts, sums: Bounds, factors: Factors) -> Bounds | None:
-    """Return the bounds of sums times factors by all roundings that the layer may use.
+    """Return the bounds of sums times factors, under all roundings that the layer may use.
 
     An int16 layer with a bias of int32 has int32 sums in LiteRT, int64 in TensorFlow Lite Micro.
     """

@@ -9,7 +9,7 @@ from ethosgen.values.rescaling import activation_range
 
 
 def pooled(site: BoundedSite) -> Bounds | None:
-    """Keep the bounds: greatest values and rounded averages stay between integers."""
+    """Keep the bounds: maxima and rounded averages stay between integers."""
     bounds = site.bounds(0)
     if bounds is None or not are_alike(site.inputs[0], site.target):
         return None
@@ -33,7 +33,7 @@ def mixed(site: BoundedSite) -> Bounds | None:
 
 
 def reshaped(site: BoundedSite) -> Bounds | None:
-    """Follow channels in memory's order, as far as the new last axis has them in turn."""
+    """Follow channels in memory's order, if the new last axis has them in turn."""
     bounds = site.bounds(0)
     if bounds is None or not are_alike(site.inputs[0], site.target):
         return None

@@ -1,8 +1,8 @@
-"""Integers times a real factor, by each rounding that the oracles use.
+"""Integers times a real factor, with each rounding that the oracles use.
 
 TensorFlow Lite Micro rounds twice (MultiplyByQuantizedMultiplier), LiteRT's dense layers once, in
-integers or in doubles. All are monotonic, so the ends of an interval have the ends of its image;
-the interval that all of them stay within holds whoever decides.
+integers or in doubles. All are monotonic, so the ends of an interval map to the ends of its image;
+an interval that contains all of them is valid for any oracle.
 """
 
 from collections.abc import Iterable
@@ -55,7 +55,7 @@ def scaled_int64(bounds: Bounds, factors: Factors) -> Bounds | None:
 
 
 def _multipliers(bounds: Bounds, factors: Factors) -> tuple[Bounds, Factors, Ints, Ints]:
-    """Return bounds and factors of as many channels, and the factors' mantissas and shifts."""
+    """Return bounds and factors with equal channels, and the factors' mantissas and shifts."""
     count = max(bounds.low.size, factors.size)
     factors = np.broadcast_to(factors, count)
     multipliers = [quantize_multiplier(float(factor)) for factor in factors]

@@ -1,4 +1,4 @@
-"""An operator where it is in its graph, with the bounds of its inputs."""
+"""An operator in its graph, with the bounds of its inputs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

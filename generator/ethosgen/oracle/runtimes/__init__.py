@@ -1,6 +1,6 @@
-"""The networks' own runtimes: what made or usually runs a file, for the comparison of fidelity.
+"""The networks' own runtimes, which made or usually run a file, for the comparison of fidelity.
 
-RUNTIMES lists them by the format of a network's source. They decide nothing about exactness.
+RUNTIMES lists them by the format of a network's source. They do not decide about exactness.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,11 +13,11 @@ from ethosgen.values.source import Source
 
 @dataclass(frozen=True)
 class Runtime:
-    """Runs a source as it is.
+    """Runs an unchanged source.
 
     `run` returns the outputs of each sample by the names of the network's outputs; ToolError if
-    the runtime is not installed, UnsupportedError if it refuses the file. `version` returns that of
-    the runtime.
+    the runtime is not installed, UnsupportedError if it refuses the file. `version` returns the
+    runtime's version.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Runs .onnx files by ONNX Runtime."""
+"""Runs .onnx files with ONNX Runtime."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,10 @@ _QUIET = 4
 
 
 def run(source: Source, samples: Sequence[Arrays], is_optimized: bool = False) -> list[Arrays]:
-    """Return the outputs of each sample, by name, node by node as the file says.
+    """Return the outputs of each sample, by name, computed node by node as in the file.
 
     `is_optimized` leaves ONNX Runtime its default optimizations: they fuse quantized islands into
-    integer kernels of its own, which round once more or less than the file says.
+    its own integer kernels, with one rounding more or less than the file.
     """
     EXTRAS["onnx"].require("comparing with ONNX Runtime", "onnxruntime")
     import onnxruntime

@@ -1,4 +1,4 @@
-"""Runs .pt2 files by PyTorch, in the environment "torch"."""
+"""Runs .pt2 files with PyTorch, in the environment "torch"."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -19,7 +19,7 @@ _LIMIT_S = 60.0
 
 
 def run(source: Source, samples: Sequence[Arrays]) -> list[Arrays]:
-    """Return the outputs of each sample, by name, operator by operator as the program says."""
+    """Return the outputs of each sample, by name, operator by operator, as in the program."""
     program = checked(source)
     arrays = {f"{i} {name}": a for i, sample in enumerate(samples) for name, a in sample.items()}
     request = {"samples": len(samples), "inputs": list(program.inputs)}

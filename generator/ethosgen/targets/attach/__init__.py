@@ -14,7 +14,7 @@ what it has changed is copied back.
     debugger.py   ... as the user's GDB speaks it
     access.py     the access to the registers that an instruction makes
     memory.py     the memories as the model sees them
-    heap.py       where semihosting says that heap and stack are
-    connections.py  serial lines, semihosting, and what ends the run
+    heap.py       semihosting's places of heap and stack
+    connections.py  serial lines, semihosting, and the end of the run
     npu.py        the model's registers, its interrupt and the log of inferences
 """

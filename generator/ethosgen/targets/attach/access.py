@@ -1,4 +1,4 @@
-"""The access that a load or store of Thumb makes: addresses, registers, and what else it changes.
+"""The access that a load or store of Thumb makes: addresses, registers, and other changes.
 
 Capstone decodes the instruction. Sources: Armv8-M Architecture Reference Manual, B3.5.4 (IT state
 in EPSR) and C2.4 (the instructions).
@@ -42,7 +42,7 @@ Register = Callable[[int], int]
 class Access:
     """Words in the order of the instruction: (address, register); bytes of the instruction.
 
-    `updates` are the other registers that it changes: those of addresses.
+    `updates` are the other registers that it changes: base registers.
     """
 
     loads: bool
@@ -96,7 +96,7 @@ def _address(
     offset = memory.disp
     if memory.index:
         offset = register(_NUMBERS[memory.index]) << instruction.operands[count].shift.value
-    if len(instruction.operands) > count + 1:  # post-indexed: the offset is an operand of its own
+    if len(instruction.operands) > count + 1:  # post-indexed: the offset is a separate operand
         return base, {number: base + instruction.operands[count + 1].imm & _MASK}
     place = base + offset & _MASK
     return place, {number: place} if instruction.writeback else {}

@@ -1,4 +1,4 @@
-"""What is around an attached firmware: serial lines, semihosting, and what ends it."""
+"""The surroundings of an attached firmware: serial lines, semihosting, and its end."""
 
 import socket
 from collections.abc import Callable, Iterator, Mapping
@@ -12,11 +12,11 @@ _SEMIHOSTING_LINE = "semihosting"
 
 @dataclass(frozen=True)
 class Semihosting:
-    """Calls of the host by BKPT 0xAB: whether there are any, and what they see of it.
+    """Calls of the host by BKPT 0xAB: whether there are any, and their view of the host.
 
-    `command_line` is SYS_GET_CMDLINE's answer, None for the firmware's path. `console` is where
-    text goes and comes from, None for this process's stderr. `heap` is SYS_HEAPINFO's answer, None
-    for QEMU's.
+    `command_line` is SYS_GET_CMDLINE's answer, None for the firmware's path. `console` carries text
+    in both directions, None for this process's stderr. `heap` is SYS_HEAPINFO's answer, None for
+    QEMU's.
     """
 
     is_enabled: bool = True
@@ -41,7 +41,7 @@ def _let_it_run(_monitor: Monitor) -> None:
 
 @dataclass(frozen=True)
 class Connections:
-    """What a firmware is connected to, and what else is done to it.
+    """A firmware's connections, and its supervision.
 
     `lines` are its serial ports by QEMU's numbers; without any, the console is this process's
     terminal. They are closed when QEMU has them. `folder` is where QEMU runs. `supervise` is called

@@ -21,11 +21,11 @@ _HALT_S = 5.0
 
 
 class Watched(Protocol):
-    """What is behind a watchpoint."""
+    """The owner of a watchpoint."""
 
     @property
     def due_s(self) -> float | None:
-        """When `act` has something to do, on the monotonic clock; None if never."""
+        """The next time for `act`, on the monotonic clock; None if never."""
 
     def act(self) -> None:
         """Do what is due, while the processor runs."""
@@ -63,7 +63,7 @@ class Conversation:
         """What the processor does: the request that started it, None while it is stopped."""
 
     def run(self, check: Callable[[], None]) -> None:
-        """Converse until QEMU ends; `check` is called now and then, and raises to end it."""
+        """Converse until QEMU ends; `check` is called regularly, and raises to end it."""
         self._watch()
         if self._heap is not None:
             self._heap.watch()
@@ -111,7 +111,7 @@ class Conversation:
             self._npu.act()
 
     def _patience_s(self) -> float:
-        """Return how long nothing has to be done; time stops while the processor does."""
+        """Return the time until the next action; it stops while the processor does."""
         due_s = self._npu.due_s if self._npu is not None else None
         if due_s is None or self._resume is None:
             return _CHECK_S
@@ -176,7 +176,7 @@ class Conversation:
             self._npu.watch()
 
     def _leave(self) -> None:
-        """Go on without the user's GDB, which has removed its breakpoints."""
+        """Continue without the user's GDB, which has removed its breakpoints."""
         self._drop()
         if self._resume is None:
             self._go(CONTINUE)

@@ -44,10 +44,10 @@ _KEPT_BYTES = 1 << 14
 
 @dataclass(frozen=True)
 class Attachment:
-    """What to run: a firmware, on a board, with an NPU or none.
+    """A run: a firmware, on a board, with an NPU or none.
 
-    `loaded` are ELFs to load beside the one that starts. `gdb_port` is a TCP port for the user's
-    GDB, `more` are further arguments of QEMU's. TargetError after `limit_s` seconds, if it is not
+    `loaded` are ELFs to load besides the one that starts. `gdb_port` is a TCP port for the user's
+    GDB, `more` are further arguments for QEMU. TargetError after `limit_s` seconds, if it is not
     None.
     """
 
@@ -78,7 +78,7 @@ class FirmwareEnd:
 
 
 def _is_whole(image: ELFFile, size: int) -> bool:
-    """Return whether a file of `size` bytes has all that its headers name, and they can be read."""
+    """Return whether a file of `size` bytes has readable headers, and everything that they name."""
     try:
         ends = [segment["p_offset"] + segment["p_filesz"] for segment in image.iter_segments()]
         stored = (
@@ -132,7 +132,7 @@ def run_attached(attachment: Attachment, log: Log) -> FirmwareEnd:
 
 
 class _Errors:
-    """Passes on what QEMU prints to stderr, and keeps the last of it."""
+    """Passes on QEMU's stderr, and keeps its end."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
         self._pipe = pipe
@@ -141,7 +141,7 @@ class _Errors:
         self._thread.start()
 
     def end(self) -> str:
-        """Return the last of it, once QEMU has ended."""
+        """Return its end, once QEMU has ended."""
         self._thread.join(_END_S)
         return self._last.decode(errors="replace")
 
@@ -213,7 +213,7 @@ class _Session:
         return HeapAnswer(stub, elfs, semihosting.heap)
 
     def _make_ram(self) -> tuple[Path, int, SharedRam] | None:
-        """Make the file of QEMU's memory: path, open handle, and where it is; None without NPU."""
+        """Create the file of QEMU's memory: path, open handle, and address; None without NPU."""
         shared = self._facts.shared
         if shared is None or self._attachment.attach is None:
             return None
@@ -341,8 +341,8 @@ def _place(attachment: Attachment, board: Board, shared: SharedRam) -> RegisterW
 def _start_at(stub: Stub, vectors: int) -> None:
     """Let the processor start with a vector table, as it does at reset with its own.
 
-    The stub writes memory alone, so the processor sets VTOR, by an instruction at the top of the
-    stack.
+    The stub writes only memory, so the processor itself sets VTOR, with an instruction at the top
+    of the stack.
     """
     stack, entry = stub.read_word(vectors), stub.read_word(vectors + 4)
     if not stack or not entry & 1:

@@ -1,7 +1,7 @@
 """Answers semihosting's question for heap and stack (SYS_HEAPINFO), which QEMU answers with a TCM.
 
-Until it is asked, breakpoints are on all calls of the host, then on that one. Source: Arm's
-Semihosting for AArch32 and AArch64.
+Until the question comes, breakpoints are on all calls of the host, then only on that one. Source:
+Arm's Semihosting for AArch32 and AArch64.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""The memories of a firmware as the NPU model sees them.
+"""The memories of a firmware, for the NPU model.
 
 The memory that QEMU keeps in a file is mapped. The others are copies: `load` fetches them before a
-command stream, `store` writes back what it has changed.
+command stream, `store` writes back the changes.
 """
 
 import tempfile
@@ -42,8 +42,8 @@ class NpuMemory:
 def copied_parts(board: Board, elfs: Sequence[Path], shared: SharedRam) -> list[NpuMemory]:
     """Return the memories that must be copied.
 
-    They are the board's that the NPU reaches, and the ELFs' sections in memories that the board
-    file does not name.
+    They are the board's memories that the NPU reaches, and the ELFs' sections in memories that the
+    board file does not name.
     """
 
     def is_mapped(start: int) -> bool:
@@ -77,7 +77,7 @@ def _sections(elf: Path) -> Iterator[NpuMemory]:
 
 
 def loaded_ranges(elf: Path) -> Iterator[tuple[int, int]]:
-    """Yield address and size of what an ELF loads, and of what that needs where it runs."""
+    """Yield address and size of an ELF's segments, where they are loaded and where they run."""
     with elf.open("rb") as file:
         for segment in ELFFile(file).iter_segments():
             if segment["p_type"] == "PT_LOAD":
@@ -119,7 +119,7 @@ class GuestMemory:
             self._loaded[index] = copy.copy()
 
     def store(self) -> None:
-        """Write back what was changed since `load`."""
+        """Write back the changes since `load`."""
         copies = [copy for _, copy in self._copies]
         for addr, copy, loaded in zip(self._addrs, copies, self._loaded, strict=True):
             for start, end in changed_ranges(loaded, copy):
@@ -128,7 +128,7 @@ class GuestMemory:
     def _save(self, part: NpuMemory, file: Path) -> int:
         """Save a memory; return its address for the processor's state.
 
-        QEMU's monitor sees what the processor sees: in non-secure state, no secure address.
+        QEMU's monitor has the processor's view: in non-secure state, no secure address.
         """
         try:
             self._monitor.save(part.start_addr, part.size, file)
@@ -140,7 +140,7 @@ class GuestMemory:
 
 
 def changed_ranges(before: Bytes, after: Bytes) -> Iterator[tuple[int, int]]:
-    """Yield the ranges [start, end) where two memories differ; near ones as one."""
+    """Yield the ranges [start, end) where two memories differ; close ones are joined."""
     changed = np.flatnonzero(before != after)
     if not len(changed):
         return

@@ -35,7 +35,7 @@ class Monitor:
         self._execute("memsave", val=addr, size=size, filename=str(to))
 
     def word(self, addr: int) -> int | None:
-        """Return a word as the processor sees it, while it runs; None if it sees none there."""
+        """Return a word in the processor's view, while it runs; None if there is none."""
         command = f"x /1wx {addr:#x}"
         said = str(self._execute("human-monitor-command", **{"command-line": command}))
         match = _WORD.search(said)
@@ -81,7 +81,7 @@ class Monitor:
 
 
 class InterruptLine:
-    """A line of the NVIC, which keeps its level as the NPU's does."""
+    """A line of the NVIC, which keeps its level like the NPU's."""
 
     def __init__(self, line: socket.socket, core: str, irq: int) -> None:
         self._line = line

@@ -26,7 +26,7 @@ _RUNNING, _IRQ_RAISED, _CMD_END_REACHED = 1 << 0, 1 << 1, 1 << 5
 
 @dataclass(frozen=True)
 class Inference:
-    """What the model did for one start of the NPU.
+    """The model's work for one start of the NPU.
 
     `fault` is "" if the stream ended normally; `cycles` is the model's estimate.
     """
@@ -49,7 +49,7 @@ Log = Callable[[Inference], None]
 
 @dataclass(frozen=True)
 class Troubles:
-    """What an NPU does to try out a firmware's limits of time; times are this machine's.
+    """Faults of an NPU that test a firmware's time limits; times are this machine's.
 
     Each stream ends `delay_s` after its start. Stream number `hang`, from 1, never ends; the
     interrupt of number `drop_irq` is lost. One without a cause comes every `spurious_s`.
@@ -66,7 +66,7 @@ NO_TROUBLES = Troubles()
 
 @dataclass(frozen=True)
 class RegisterWindow:
-    """Where a firmware has its NPU: name, addresses of its registers, their size in bytes."""
+    """A firmware's NPU: name, addresses of its registers, their size in bytes."""
 
     npu: str
     bases: tuple[int, ...]
@@ -79,7 +79,7 @@ class RegisterWindow:
 
 
 class WatchedNpu:
-    """An NPU model whose registers are behind a watchpoint of QEMU's."""
+    """An NPU model whose registers are behind a QEMU watchpoint."""
 
     def __init__(
         self,
@@ -116,15 +116,15 @@ class WatchedNpu:
 
     @property
     def due_s(self) -> float | None:
-        """When `act` has something to do, on the monotonic clock; None if never."""
+        """The next time for `act`, on the monotonic clock; None if never."""
         return min((s for s in (self._ends_s, self._strays_s) if s is not None), default=None)
 
     def act(self) -> None:
         """Do what is due, while the processor runs.
 
-        A stream that ends tells so by its interrupt alone. It runs when the firmware next accesses
-        a register, at a watchpoint: to stop the processor at any other time may end QEMU, which
-        does not bear a watchpoint in the same moment.
+        A stream's end shows only in its interrupt. It runs when the firmware next accesses a
+        register, at a watchpoint: stopping the processor at any other time may end QEMU, which does
+        not tolerate a watchpoint at the same moment.
         """
         now_s = time.monotonic()
         if self._ends_s is not None and self._ends_s <= now_s:
@@ -148,7 +148,7 @@ class WatchedNpu:
     def serve(self) -> None:
         """Execute the instruction that has met the watchpoint; TargetError if none accesses words.
 
-        The processor is before the instruction, and behind it afterwards.
+        The processor is before the instruction, and after it when this returns.
         """
         if self._is_due:
             self._is_held = self._is_due = False
@@ -172,7 +172,7 @@ class WatchedNpu:
         self._stub.set_register(PC, pc + executed.size)
 
     def _write(self, index: int, value: int) -> None:
-        if self._is_held and index == RESET:  # which ends what has not ended
+        if self._is_held and index == RESET:  # which ends the unfinished stream
             self._is_held, self._ends_s = False, None
             self._page[CMD] &= _POWER
         starts = index == CMD and bool(value & RUN) and not self._is_held
@@ -188,7 +188,7 @@ class WatchedNpu:
             self._line.set(False)
 
     def _hold(self) -> None:
-        """Put a stream off, and show it as running, if it is to end late or never."""
+        """Postpone a stream, and show it as running, if it must end late or never."""
         hangs = self._starts == self._troubles.hang
         if not hangs and not self._troubles.delay_s:
             return

@@ -66,7 +66,7 @@ class Packets:
         self._line.close()
 
     def _split(self) -> None:
-        """Take whole packets out of what was received."""
+        """Take whole packets out of the received bytes."""
         while self._received:
             first = self._received[:1]
             if first == b"$":
@@ -84,7 +84,7 @@ class Packets:
                 self._write(self._last)
 
     def _accept(self, body: bytes, sent: bytes) -> None:
-        """Acknowledge a packet, or ask for it again if it was damaged."""
+        """Acknowledge a packet, or request it again if it was damaged."""
         if b"%02x" % (sum(body) % 256) != sent.lower():
             self._write(b"-")
             return

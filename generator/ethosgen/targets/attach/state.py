@@ -1,4 +1,4 @@
-"""Where a firmware is that does not end: its processor's state, in words."""
+"""The place of a firmware that does not end: its processor's state, in words."""
 
 import itertools
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ _SEARCHED_BYTES = 1024
 
 
 def describe_state(stub: Stub, elfs: Sequence[Path]) -> str:
-    """Say where a stopped processor is, in which exception, and where that stopped the code."""
+    """Describe a stopped processor: its place, its exception, and the place of the stopped code."""
     exception = stub.register(XPSR) & _EXCEPTION
     words = [f"it is at {_place(stub.register(PC), elfs)}"]
     if exception:
@@ -72,8 +72,8 @@ def _faults(stub: Stub) -> list[tuple[str, int]]:
 def _stacked(stub: Stub, elfs: Sequence[Path]) -> list[int]:
     """Return where the exception stopped the code; [] if that is unknown.
 
-    The handler runs on the main stack, and may have saved EXC_RETURN there; what the processor has
-    stacked lies behind it. QEMU does not tell the process stack's pointer.
+    The handler runs on the main stack, and may have saved EXC_RETURN there; the registers that the
+    processor has stacked follow. QEMU does not report the process stack's pointer.
     """
     words, back, start = _words(stub, stub.register(_SP)), stub.register(_LR), 0
     if back < _RETURN:

@@ -30,7 +30,7 @@ class Stub(Packets):
         return answer
 
     def begin(self) -> None:
-        """Ask for the target's description: only then the stub numbers registers as it says."""
+        """Request the target's description: only then the stub numbers registers accordingly."""
         self.ask(b"qSupported:qXfer:features:read+")
         self.ask(b"qXfer:features:read:target.xml:0,ffb")
 
@@ -43,7 +43,7 @@ class Stub(Packets):
         self._command(b"Z0,%x,2" % addr, "stop at", addr)
 
     def clear_breakpoint(self, addr: int) -> None:
-        """Stop there no more."""
+        """Stop there no longer."""
         self._command(b"z0,%x,2" % addr, "stop no more at", addr)
 
     def register(self, number: int) -> int:

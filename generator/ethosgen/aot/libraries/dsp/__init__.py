@@ -1,6 +1,6 @@
 """Micro-kernels for the DSP instructions of Cortex-M4, M7 and M33.
 
-Weights are packed for them alone, so a library is made for a processor. The C also has a form
+Weights are packed only for them, so each library is for one processor. The C also has a form
 without DSP instructions, with equal results.
 """
 

@@ -45,7 +45,7 @@ def _patches(sizes: LayerSizes) -> float:
 
 
 def _depthwise(op: Operator, tensors: Sequence[Tensor]) -> float:
-    """Return the cycles for each output."""
+    """Return the cycles per output."""
     sizes, depth = sizes_of(op, tensors), tensors[op.inputs[0]].shape[3]
     if depth == 1 < sizes.channels:
         return _patches(sizes) / max(tensors[op.outputs[0]].elements, 1)

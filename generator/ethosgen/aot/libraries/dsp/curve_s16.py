@@ -32,7 +32,7 @@ def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
 
 @packed("LOGISTIC", "TANH", dtype="int16", cycles=cycles)
 def curves(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Read each element's line."""
+    """Evaluate each element's line."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     factor, shift = argument_scale(op.code, scale_of(source))
     if not 0 < factor <= MOST_FACTOR or target.dtype != "int16" or source.shape != target.shape:
@@ -57,9 +57,9 @@ def curves(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 def signed_lines(code: str) -> tuple[Array, Array]:
     """Return the heights at 0 and the slopes of the lines of a curve, from the lowest argument.
 
-    At an argument x of as many bits as there are lines and units of a line, height + x * slope is
-    what TFLite Micro shifts to an output, half a unit added. Its curve has lines above 0 and
-    mirrors them; here those below 0 are lines of their own.
+    For an argument x, whose bits number the line and the place in it, height + x * slope is the
+    value that TFLite Micro shifts to an output, plus half a unit. Its curve has only lines above 0
+    and mirrors them; here there are lines below 0, too.
     """
     is_tanh = code == "TANH"
     bits, down = (8, 8) if is_tanh else (9, 10)

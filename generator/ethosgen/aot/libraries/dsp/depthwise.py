@@ -52,7 +52,7 @@ def _depthwise(
 
 
 class DspPlanes(Planes):
-    """The planes of a layer, for several channels of the input; values have 16 bits."""
+    """A layer's planes, for several input channels; values have 16 bits."""
 
     @staticmethod
     def of(vertical: Axis, horizontal: Axis) -> "DspPlanes":
@@ -63,7 +63,7 @@ class DspPlanes(Planes):
 
     @property
     def row(self) -> int:
-        """Values between a row and the next."""
+        """The values from a row to the next."""
         return (self.columns + BEHIND + 1) // 2 * 2
 
     @property
@@ -90,7 +90,7 @@ class DspPlanes(Planes):
 
     @property
     def cycles(self) -> float:
-        """The estimated cycles of all channels, for each channel of the input and its outputs."""
+        """The estimated cycles of all channels: each input channel with its outputs."""
         down, across = self.down, self.across
         strips = pieces(down.target, self.strip)
         copies = self.values / self.row * strips * (14 + 1.9 * self.columns)
@@ -139,7 +139,7 @@ def _cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
 
 @packed("DEPTHWISE_CONV_2D", cycles=_cycles)
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Compute the outputs channel by channel; a single channel of the input is convolved.
+    """Compute the outputs channel by channel; a single input channel is convolved.
 
     Few outputs are computed 4 channels at a time.
     """

@@ -34,7 +34,7 @@ class Lanes:
     def blocks(self) -> list[tuple[int, int]]:
         """The first channel of each block in the input and in the output.
 
-        A last block that is not whole computes channels of the one before again.
+        An incomplete last block computes some channels of the block before again.
         """
         if self.copies > 1:
             places = _starts(self.copies)

@@ -1,6 +1,6 @@
 """int16 rows times int8 weights: FULLY_CONNECTED, CONV_2D and DEPTHWISE_CONV_2D.
 
-Layers have 64-bit sums, as TFLite's layers without a bias of 32 bits.
+Layers have 64-bit sums, like TFLite's layers without a 32-bit bias.
 """
 
 from collections.abc import Sequence

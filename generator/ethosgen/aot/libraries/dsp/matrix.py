@@ -1,6 +1,6 @@
 """Rows times weights: FULLY_CONNECTED, CONV_2D, the depthwise convolution of one channel.
 
-TRANSPOSE_CONV is ordinary convolutions, one for each phase of its strides.
+TRANSPOSE_CONV becomes ordinary convolutions, one for each phase of its strides.
 """
 
 from collections.abc import Sequence
@@ -90,7 +90,7 @@ def estimate(op: Operator, tensors: Sequence[Tensor]) -> float:
 
 @packed("TRANSPOSE_CONV", cycles=estimate)
 def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Convolve the input once for each part, and write its outputs apart."""
+    """Convolve the input once for each part, and write the part's outputs at their stride."""
     layer = packable_layer(op, tensors)
     parts = () if layer is None else cheapest_windows(op, tensors, cost.windows)[0]
     if layer is None or not parts:

@@ -1,4 +1,4 @@
-"""Weights and scales in the order in which the DSP kernels read them.
+"""Weights and scales in the DSP kernels' reading order.
 
 templates/kernels/dsp/ethosgen_dsp.h defines that order; change both together.
 """
@@ -20,7 +20,7 @@ EXCESS = 128
 
 
 def parts(weights: Array) -> tuple[int, int]:
-    """Return the steps of the first part of the depth, and those of each other or 0.
+    """Return the steps in the first part of the depth, and in each other part, or 0.
 
     Weights are (groups, channels, depth). The sum of an odd channel fits in each part.
     """
@@ -47,7 +47,7 @@ def matrix_scales(scales: Array) -> Array:
 
 
 def matrix_weights(weights: Array) -> Array:
-    """Pack (channels, depth): for each pair of channels, for every 4 places, both channels'.
+    """Pack (channels, depth): for each pair of channels, for every 4 places, the weights of both.
 
     The order of the places is 0, 2, 1, 3.
     """

@@ -1,4 +1,4 @@
-"""Weights and scales in the order in which the DSP kernels for int16 read them.
+"""Weights and scales in the reading order of the DSP kernels for int16.
 
 templates/kernels/dsp/ethosgen_dsp_s16.h defines that order; change both together.
 """
@@ -44,7 +44,7 @@ def channel_scales(
 
 
 def scale(bias: int, multiplier: Multiplier, most: int) -> tuple[int, int, int, int] | None:
-    """Return a channel's addend in two words, mantissa and shift; `most` is its greatest sum.
+    """Return a channel's addend in two words, mantissa and shift; `most` is its largest sum.
 
     TFLite shifts the product of a sum and a mantissa of 16 bits. Here both are raised, if possible
     until the shift is at least a word, which is then dropped.
@@ -77,12 +77,12 @@ def part(weights: Array, scales: Array) -> int:
 
 
 def matrix_weights(weights: Array) -> Array:
-    """Pack (channels, depth): for each pair of channels, for every 2 places, both channels'."""
+    """Pack (channels, depth): for each pair of channels, for every 2 places, weights of both."""
     blocks = padded(padded(weights, CHANNELS, 0), PAIR, 1)
     split = blocks.reshape(len(blocks) // CHANNELS, CHANNELS, -1)
     return np.ascontiguousarray(split.transpose(0, 2, 1)).reshape(-1)
 
 
 def matrix_scales(scales: Array) -> Array:
-    """Return the scales of a matrix, with one more if the channels are odd."""
+    """Return the scales of a matrix, and an extra one if the number of channels is odd."""
     return padded(scales, CHANNELS).reshape(-1)

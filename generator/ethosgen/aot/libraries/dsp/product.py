@@ -1,6 +1,6 @@
 """BATCH_MATMUL of int8 and int16.
 
-For int8 some columns are packed at a time, and multiplied by all rows; for int16 two rows are
+For int8, some columns at a time are packed and multiplied by all rows; for int16, two rows are
 multiplied by two columns at a time.
 """
 
@@ -169,7 +169,7 @@ def _shape(matrices: Matrices, sizes: ProductSizes) -> DspProduct | None:
 
 
 def cycles_s16(op: Operator, tensors: Sequence[Tensor]) -> float:
-    """Return the estimated cycles_s16 for each output."""
+    """Return the estimated cycles for each output."""
     matrices = read_matrices(op, tensors)
     columns, depth = matrices.columns, matrices.depth
     if matrices.rows == 1 and matrices.has_rows:

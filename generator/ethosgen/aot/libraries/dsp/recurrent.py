@@ -86,7 +86,7 @@ def lstm(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 
 
 def lstm_cycles_s16(op: Operator, tensors: Sequence[Tensor]) -> float:
-    """Return the estimated lstm_cycles_s16 for each output."""
+    """Return the estimated cycles for each output."""
     _, _, features, units = read_lstm(op, tensors).sizes
     gates = one_row(GATES * units, features) + one_row(GATES * units, units)
     return 180 + gates / max(units, 1)

@@ -64,7 +64,7 @@ class DspLanes(Struct, name="ethosgen_dsp_lanes"):
 class DspProduct(Struct, name="ethosgen_dsp_product"):
     """The product of two matrices.
 
-    A part of the depth has a place more if the second has a zero point.
+    A part of the depth has an extra place if the second has a zero point.
     """
 
     rows: int
@@ -128,7 +128,7 @@ class DspLstmS16(Struct, name="ethosgen_dsp_lstm_s16"):
 
 
 class DspProductS16(Struct, name="ethosgen_dsp_product_s16"):
-    """A product of matrices. A sum becomes an output as with a struct ethosgen_dsp_scale_s16."""
+    """A product of matrices. Sums become outputs as with a struct ethosgen_dsp_scale_s16."""
 
     rows: int
     depth: int

@@ -1,4 +1,4 @@
-"""Kernels for float32: for Helium's floating point, for the unit of a Cortex-M, and in plain C.
+"""Kernels for float32: for Helium's floating point, for a Cortex-M's FPU, and in plain C.
 
 Lanes are output channels, and a product is rounded before it is added. So each output is the sum of
 the same roundings as in TFLite Micro's reference kernels on a computer, bit for bit; only numbers

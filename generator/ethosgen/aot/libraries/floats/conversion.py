@@ -66,7 +66,7 @@ def dequantize(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 def _kernel(
     function: str, op: Operator, tensors: Sequence[Tensor], point: int, constants: np.ndarray
 ) -> Kernel:
-    """Return the call for all elements, which lie together."""
+    """Return the call for all elements, which are contiguous."""
     nest, count = Nest(), tensors[op.outputs[0]].elements
     x = nest.read("input", tensors[op.inputs[0]], (count,))
     y = nest.write("output", tensors[op.outputs[0]], (count,))

@@ -10,10 +10,10 @@ from ethosgen.values.multiples import pieces
 
 @dataclass(frozen=True)
 class Figures:
-    """The instructions of a form of the kernels for rows times weights.
+    """The instructions of one form of the kernels for rows times weights.
 
-    Those of a tile of 4 rows: by itself, for 4 channels, and for a product of each of these.
-    Those of a single row in the same way. Those of a float that is copied to a strip.
+    For a tile of 4 rows: a fixed number, and more for 4 channels and for a product of each of
+    these. The same for a single row. Those for each float copied to a strip.
     """
 
     tile: tuple[float, float, float]

@@ -1,7 +1,7 @@
 """Rows times weights in float32: FULLY_CONNECTED, CONV_2D, depthwise convolution of one channel.
 
-TRANSPOSE_CONV is ordinary convolutions from strips. An output adds its products in the order of the
-inputs, as TFLite Micro does.
+TRANSPOSE_CONV becomes ordinary convolutions from strips. An output adds its products in the order
+of the inputs, as TFLite Micro does.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ PART_CALL = 100
 
 
 def two_forms(whole: Callable[[cost.Figures, Operator, Sequence[Tensor]], float]) -> TwoForms:
-    """Return the estimates for each output, with Helium and without, from that of an operator."""
+    """Return the estimates per output, with and without Helium, from an operator's estimate."""
 
     def each(by: cost.Figures) -> Cycles:
         def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
@@ -82,7 +82,7 @@ def whole_convolution(by: cost.Figures, op: Operator, tensors: Sequence[Tensor])
 
 @packed("CONV_2D", dtype="float32", cycles=two_forms(whole_convolution))
 def conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Multiply windows that are contiguous in the input, else copies of them."""
+    """Multiply windows in the input if they are contiguous there, else copies of them."""
     layer = order.float_layer(op, tensors)
     if layer is None:
         return None
@@ -123,7 +123,7 @@ def strip_shape(
 ) -> shapes.FloatConvolution:
     """Return the struct of a convolution.
 
-    `steps` has the floats from an output to the one below it, and to the next in its row.
+    `steps` has the floats from an output to the output below it, and to the next in its row.
     """
     sizes = strips.sizes
     channels = sizes.source_channels
@@ -207,7 +207,7 @@ def _whole_parts(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> f
 
 @packed("TRANSPOSE_CONV", dtype="float32", cycles=two_forms(_whole_parts))
 def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Convolve the input once for each part, and write its outputs apart."""
+    """Convolve the input once for each part, and write the part's outputs at their stride."""
     layer = order.float_layer(op, tensors)
     parts = [] if layer is None else _parts(op, tensors)
     if layer is None or not parts:

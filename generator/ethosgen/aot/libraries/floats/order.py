@@ -1,4 +1,4 @@
-"""Weights in the order in which the float kernels read them.
+"""Weights in the float kernels' reading order.
 
 templates/kernels/floats/ethosgen_floats.h defines that order; change both together.
 """
@@ -23,10 +23,10 @@ def float_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer | None:
 
 
 def is_ordinary(tensor: Tensor) -> bool:
-    """Return whether a constant has neither infinities nor NaN, nor numbers that are subnormal.
+    """Return whether a constant is free of infinities, NaN and subnormal numbers.
 
-    Windows beyond the input add zeros times weights, which must be zero. For Helium a subnormal
-    number is zero.
+    Windows beyond the input add zeros times weights, which must be zero. Helium treats a subnormal
+    number as zero.
     """
     if tensor.data is None:
         return False

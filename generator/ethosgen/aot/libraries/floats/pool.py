@@ -44,7 +44,7 @@ def average_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @packed("MAX_POOL_2D", dtype="float32", cycles=two_forms(_pool))
 def max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Find the greatest element in the part of the window inside the input."""
+    """Find the largest element in the part of the window inside the input."""
     return _windows("ethosgen_max_pool_f32", op, tensors)
 
 
@@ -71,7 +71,7 @@ def _reduced(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> float
 
 @packed("MEAN", dtype="float32", cycles=two_forms(_reduced))
 def mean(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Average all pixels of a picture; other axes have no form."""
+    """Average all pixels of a picture; other axes have no kernel."""
     source, axes, target = (tensors[i] for i in (*op.inputs, *op.outputs))
     if len(source.shape) != 4 or axes.data is None or target.dtype != source.dtype:
         return None

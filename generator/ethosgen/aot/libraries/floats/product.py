@@ -38,7 +38,7 @@ def batch_matmul(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     if matrices.has_columns or matrices.second.dtype != "float32" or matrices.is_empty:
         return None
     if columns == 1:
-        return None  # plain loops need no packed copy, and no lanes for columns that are not there
+        return None  # plain loops need no packed copy, and no lanes for missing columns
     steps = (1, depth) if matrices.has_rows else (columns, 1)
     nest, shape = Nest(), contiguous(matrices.rows, depth, columns)
     floats = 2 + rounded_up(columns, order.BLOCK) * (1 + depth)

@@ -25,7 +25,7 @@ def _whole(by: cost.Figures, op: Operator, tensors: Sequence[Tensor]) -> float:
 
 @packed("RESIZE_BILINEAR", dtype="float32", cycles=two_forms(_whole), for_helium=True)
 def resize_bilinear(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Interpolate all channels of a pixel in one call, if they are enough for a call."""
+    """Interpolate all channels of a pixel in one call, if there are enough for a call to pay."""
     source, target = resize_ends(op, tensors)
     batch, height, width, channels = target.shape
     if channels < order.BLOCK or op.options.get(UNSIGNED):

@@ -38,9 +38,9 @@ class FloatWindows(Struct, name="ethosgen_windows_f32"):
 class FloatConvolution(Struct, name="ethosgen_convolution_f32"):
     """A convolution.
 
-    A column of outputs is computed from a strip: the rows of the input below
-    their windows, as wide as one window, zeros where that leaves the input. There the products
-    of a window follow one another in their order.
+    A column of outputs is computed from a strip: the input's rows under their windows, as wide as
+    one window, with zeros outside the input. There the products of a window follow one another in
+    their order.
     """
 
     vertical: FloatWindows

@@ -1,4 +1,4 @@
-"""Where a convolution's windows are: in the input itself, or in strips that are copied of it."""
+"""The place of a convolution's windows: in the input itself, or in strips copied from it."""
 
 from dataclasses import dataclass
 
@@ -105,7 +105,7 @@ class FloatStrips:
 
     @property
     def outputs(self) -> int:
-        """The most outputs of a strip; several tiles if they are not all."""
+        """The most outputs of a strip; whole tiles unless these are all outputs."""
         most = self._fitting(ROOM)
         if most < ROWS:
             most = max(min(self._fitting(MOST_ROOM), ROWS), 1)

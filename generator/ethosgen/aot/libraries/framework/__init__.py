@@ -1,1 +1,1 @@
-"""What the libraries of kernels share: their form, and how layers become calls of C functions."""
+"""The common part of the kernels' libraries: their form, and layers as calls of C functions."""

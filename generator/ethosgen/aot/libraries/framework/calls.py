@@ -1,6 +1,6 @@
 """Layers as calls of a C function: by rows, by images, by windows or by pixels.
 
-A function gets the place of its outputs, that of its inputs, temporary memory if it needs any, and
+A function gets the addresses of its outputs and its inputs, temporary memory if it needs any, and
 the constants.
 """
 
@@ -28,11 +28,11 @@ NAMES = ("weights", "scales", "shape", "window")
 
 @dataclass(frozen=True)
 class CFunction:
-    """A C function, its files, and the temporary memory that it gets, if any.
+    """A C function, its files, and its temporary memory, if any.
 
-    `ahead` says that it goes through rows of a matrix, or of a picture, from the first to the last:
-    it writes at most so many rows from the first one that it still has to read. 0 if it has read
-    all that a row of outputs needs before it writes one of them.
+    `ahead` is for a function that processes the rows of a matrix, or of a picture, from first to
+    last: it writes at most this many rows from the first row that it still has to read. 0 if it
+    reads all inputs of a row of outputs before it writes the first of them.
     """
 
     name: str
@@ -48,7 +48,7 @@ class CFunction:
 
 
 def named(*constants: Table) -> dict[str, Table]:
-    """Return weights, scales, the struct of a layer and that of windows by their names in C."""
+    """Return weights, scales, and the structs of a layer and its windows, by their names in C."""
     return dict(zip(NAMES, constants, strict=False))
 
 
@@ -57,8 +57,8 @@ class Multiplication:
     """How a library multiplies rows by weights, for layers of all kinds.
 
     `layer` reads one, None if the library cannot compute it. `constants` packs its weights of
-    (channel, products) for a number of groups. The functions are those for so many channels and
-    products: for rows that are contiguous in the input, and for windows.
+    (channel, products) for a number of groups. The functions, for a number of channels and
+    products, are for rows that are contiguous in the input and for windows.
     """
 
     layer: Callable[[Operator, Sequence[Tensor]], Layer | None]
@@ -100,7 +100,7 @@ class Multiplication:
 
 
 def is_point(*window: Axis) -> bool:
-    """Return whether a window is one pixel, and each pixel has one."""
+    """Return whether each window is one pixel, and each pixel has a window."""
     return all(axis.taps == axis.stride == 1 and axis.is_inside for axis in window)
 
 
@@ -160,7 +160,7 @@ def windows_kernel(
 def images_kernel(
     layer: Layer, function: CFunction, constants: Mapping[str, Table], down: Axis | None = None
 ) -> Kernel:
-    """Return a call for each image; `down` is the axis of its rows, if it follows their order."""
+    """Return a call for each image; `down` is the axis of its rows, if it keeps their order."""
     nest = Nest()
     call_for_images(nest, layer, function, constants)
     kernel = nest.kernel(function.sources)
@@ -196,7 +196,7 @@ def call_for_images(
 
 @dataclass(frozen=True)
 class Pixel:
-    """An output pixel and the taps inside the input: their first place, and their numbers."""
+    """An output pixel and the taps inside the input: the first one's place, and their numbers."""
 
     ends: tuple[Any, Any]
     """The addresses of the output, and of the first input under its window."""
@@ -225,7 +225,7 @@ def pixels_kernel(
     is_column: bool = False,
     names: str = "",
 ) -> Kernel:
-    """Return a call for each output pixel of a depthwise layer, with the weights as they are.
+    """Return a call for each output pixel of a depthwise layer, with unchanged weights.
 
     The function gets the number of rows and columns of taps; `is_column` exchanges them.
     """

@@ -1,4 +1,4 @@
-"""The structs of ethosgen_core.h: what processors without Helium share."""
+"""The structs of ethosgen_core.h, for all processors without Helium."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ from ethosgen.aot.tir.structs import Struct
 
 
 class CoreScale(Struct, name="ethosgen_core_scale"):
-    """How the sums of a channel become outputs."""
+    """The conversion of a channel's sums to outputs."""
 
     bias: Annotated[
         int, "with DSP instructions doubled, except that of an even channel of a matrix"
@@ -58,7 +58,7 @@ class CorePad(Struct, name="ethosgen_dsp_pad"):
 
 
 class PlaneWindows(Struct):
-    """The first members of depthwise layers from planes; rows and columns may be exchanged."""
+    """The first members of depthwise layers with planes; rows and columns may be exchanged."""
 
     height: Annotated[int, "of the input, in rows"]
     width: Annotated[int, "columns of the input that are used"]
@@ -100,7 +100,7 @@ class CoreSvdf(Struct, name="ethosgen_dsp_svdf"):
 
 
 class CoreCell(Struct, name="ethosgen_dsp_cell"):
-    """How the gates of an LSTM change its cell's state, and make its output."""
+    """The factors by which an LSTM's gates change its cell's state and make its output."""
 
     kept: CoreMultiplier
     added: CoreMultiplier

@@ -22,9 +22,9 @@ from ethosgen.values.network import Graph, Operator, Tensor
 
 
 class Library(Backend[Graph, Mapping[int, Kernel], ResidualIndex], Protocol):
-    """A backend that is asked about the operators of a graph; each becomes a kernel.
+    """A backend that makes offers for the operators of a graph; each becomes a kernel.
 
-    A class that derives from it inherits what it need not define.
+    Derived classes inherit the methods that they need not define.
     """
 
     extensions: frozenset[Extension] = frozenset(Extension)
@@ -40,11 +40,11 @@ class Library(Backend[Graph, Mapping[int, Kernel], ResidualIndex], Protocol):
         addition: tuple[Operator, Kernel],
         tensors: Sequence[Tensor],
     ) -> Kernel | None:
-        """Return the kernel of a layer and the ADD of its output, band by band; None for none."""
+        """Return the kernel of a layer and the ADD of its output, band by band, or None."""
         return None
 
     def cycles_in_c(self, operator: Operator, tensors: Sequence[Tensor]) -> int | None:
-        """Return the estimate of its kernel on a processor with neither extension."""
+        """Return its kernel's estimate on a processor with neither extension."""
         return None
 
 
@@ -56,7 +56,7 @@ Condition = Callable[[Operator, Sequence[Tensor]], bool]
 
 @dataclass(frozen=True)
 class _Packing:
-    """A function that packs an operator, and the estimate of what it made."""
+    """A function that packs an operator, and the result's estimate."""
 
     pack: Pack
     cycles: Cycles | None
@@ -65,7 +65,7 @@ class _Packing:
 
 @dataclass(frozen=True)
 class Packed:
-    """A function that packs operators, and what `packed` declares of it by operator and type."""
+    """A function that packs operators, and its declarations by `packed`, by operator and type."""
 
     pack: Pack
     packings: Mapping[tuple[str, str], _Packing]
@@ -83,10 +83,10 @@ def packed(
 ) -> Callable[[Pack], Packed]:
     """Declare that the decorated function packs these operators; all their tensors have `dtype`.
 
-    That of a conversion is two, the input's and the output's, with a space between them.
-    `cycles` estimates the cost of the packed form, as `operator` does that of the plain one; as
-    TwoForms it has that without Helium too. A form `for_helium` is no faster than the plain kernel
-    on other processors; that can depend on the operator.
+    For a conversion it names two, the input's and the output's, with a space between them. `cycles`
+    estimates the cost of the packed form, as in `operator`; TwoForms also estimates it without
+    Helium. A form `for_helium` is no faster than the plain kernel on other processors; that can
+    depend on the operator.
     """
 
     def declare(pack: Pack) -> Packed:
@@ -102,7 +102,7 @@ NO_FORM = Offer(refusal="no micro-kernel covers its types and shapes")
 
 @dataclass(frozen=True)
 class LibrarySource:
-    """Where a library of micro-kernels is: in a Python package, and a folder of C.
+    """The place of a library of micro-kernels: a Python package, and a folder of C.
 
     The families are the package's modules, or "module:NAME" for a tuple of functions in one.
     """
@@ -124,9 +124,9 @@ class MicroKernels(Library):
     def __init__(
         self, name: str, source: LibrarySource, has_helium: bool = True, is_portable: bool = False
     ) -> None:
-        """Make a library; without Helium its offers are those of its plain C.
+        """Make a library; without Helium it offers its plain C.
 
-        One that `is_portable` has no forms for Helium alone, but estimates as with Helium.
+        If it `is_portable`, it has no forms for Helium alone, but estimates as with Helium.
         """
         self._name = name
         self.has_helium = has_helium
@@ -163,7 +163,7 @@ class MicroKernels(Library):
         return total(cycles.in_c, operator, tensors) if isinstance(cycles, TwoForms) else None
 
     def _forms(self, asked: Graph) -> Mapping[int, Kernel]:
-        """Return the packed forms; only packing shows whether there is one, so keep the last."""
+        """Return the packed forms; only packing shows whether one exists, so keep the last."""
         if self._last is None or self._last[0] is not asked:
             forms = {op.index: self._pack(op, asked.tensors) for op in asked.operators}
             self._last = asked, {i: form for i, form in forms.items() if form is not None}

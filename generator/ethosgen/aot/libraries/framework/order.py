@@ -14,7 +14,7 @@ Array = np.ndarray[Any, Any]
 
 
 def packable_layer(op: Operator, tensors: Sequence[Tensor]) -> Layer | None:
-    """Return the layer if the micro-kernels can compute it, as they can most layers.
+    """Return the layer if the micro-kernels can compute it, as they can most.
 
     Weights and bias are constants. For int8 the multipliers are below 1. For int16 TFLite uses
     64-bit sums, and the sums without the bias fit into 32 bits.
@@ -58,7 +58,7 @@ def folded_biases(weights: Array, zero_point: int, biases: Array | int = 0) -> A
 
 
 def _fits_32_bits(layer: Layer) -> bool:
-    """Return whether sums of int16 products always fit into 32 bits, although TFLite uses 64."""
+    """Return whether sums of int16 products always fit in 32 bits, although TFLite uses 64."""
     axis = 3 if layer.is_depthwise else 0
     weights = np.moveaxis(layer.weights.array(), axis, 0).reshape(layer.channels, -1)
     return layer.sum_dtype == "int64" and sums_fit(weights)
@@ -67,7 +67,7 @@ def _fits_32_bits(layer: Layer) -> bool:
 def sums_fit(weights: Array, biases: Array | int = 0, factor: float = 1.0) -> bool:
     """Return whether biases plus products of (channels, depth) with int16 fit into 32 bits.
 
-    So must they times a factor of 1 or more.
+    With a factor of 1 or more, the product must fit, too.
     """
     most = np.abs(weights.astype(np.int64)).sum(axis=1) << 15
     return int((most + np.abs(biases)).max(initial=0)) * factor <= np.iinfo(np.int32).max

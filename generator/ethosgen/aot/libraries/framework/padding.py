@@ -59,7 +59,7 @@ def slab_of(op: Operator, tensors: Sequence[Tensor]) -> Slab | None:
     if not 1 <= len(rest) <= MOST_PADDED or not source.elements:
         return None
     row, start, total = rest[-1]
-    # Rows of different calls are rows of one if no more than the row is padded.
+    # If only rows are padded, the rows of different calls become one call's.
     rows, above, high = (calls[0], 0, calls[0]) if len(rest) == 1 else rest[0]
     first = above * total + start
     between = total - row
@@ -74,7 +74,7 @@ def moved(size: int, is_aligned: bool) -> float:
 
 
 def estimate(move: Callable[[int, bool], float]) -> Cycles:
-    """Return an estimate for each output from that of moving bytes, which may be words."""
+    """Return an estimate for each output from the cost of moving bytes, or words."""
 
     def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
         slab, target = slab_of(op, tensors), tensors[op.outputs[0]]

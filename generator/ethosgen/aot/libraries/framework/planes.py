@@ -12,8 +12,8 @@ from ethosgen.aot.tir.quantization import zero_point_of
 class Planes:
     """The planes of a layer; the columns of windows are along `across`, the rows along `down`.
 
-    Windows that are one column wide have them exchanged, so that their taps are adjacent. A library
-    derives a class that says how its planes lie in memory.
+    For windows one column wide they are exchanged, so that taps are adjacent. A library derives a
+    class that defines its planes' layout in memory.
     """
 
     down: Axis
@@ -28,7 +28,7 @@ class Planes:
 
     @property
     def row(self) -> int:
-        """Values between a row and the next."""
+        """The values from a row to the next."""
         return self.columns
 
     @property
@@ -42,12 +42,12 @@ class Planes:
 
     @property
     def strip(self) -> int:
-        """Rows of outputs that are computed at a time."""
+        """The rows of outputs that are computed at a time."""
         rows = (self.most_rows - self.height(1)) // self.down.stride + 1
         return min(max(rows, 1), self.down.target)
 
     def is_whole(self, layer: Layer) -> bool:
-        """Whether all of a channel is copied before its only outputs are written."""
+        """Whether a whole channel is copied before its only outputs are written."""
         is_one = layer.source.shape[0] == 1 and layer.source.shape[3] == layer.channels
         return is_one and self.strip == self.down.target
 

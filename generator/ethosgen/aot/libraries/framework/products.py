@@ -30,7 +30,8 @@ class OutputRange(Struct, name="ethosgen_output"):
 
 
 class MatrixProduct(Struct, name="ethosgen_product"):
-    """The product of two matrices from run time: `rows` times `columns` vectors of `depth` bytes.
+    """The product of two matrices computed at run time: `rows` times `columns` vectors of `depth`
+    bytes.
 
     Byte k of column c of the second is at c * column_step + k * step.
     """
@@ -49,7 +50,7 @@ class MatrixProduct(Struct, name="ethosgen_product"):
 
 @dataclass(frozen=True)
 class Matrices:
-    """The operands of a BATCH_MATMUL, and how many products of which sizes it has.
+    """The operands of a BATCH_MATMUL, and the number and sizes of its products.
 
     `has_columns` means that the rows of the first matrix are stored as columns, `has_rows` that the
     columns of the second are stored as rows.
@@ -71,7 +72,7 @@ class Matrices:
         return min(self.target.elements, self.depth) == 0
 
     def each(self, cycles: float) -> float:
-        """Return the cycles for each output, matrices those of a product."""
+        """Return the cycles for each output, from the cycles of a product."""
         return prod(self.batches) * cycles / max(self.target.elements, 1)
 
     @contextmanager
@@ -80,8 +81,8 @@ class Matrices:
     ) -> Iterator[tuple[list[Any], list[Any]]]:
         """Open loops over the products.
 
-        Yield the addresses of outputs and both matrices, and the pointers of temporary memory, as
-        `declare` returns them, and of the struct.
+        Yield the addresses of outputs and both matrices, the pointers to temporary memory that
+        `declare` returns, and the pointer to the struct.
         """
         leads = [_leading(tensor, self.batches) for tensor in (self.first, self.second)]
         a = nest.read("first", self.first, (*leads[0], self.rows * self.depth))
@@ -98,14 +99,14 @@ class Matrices:
 
 
 def room_of(nest: Nest, count: int) -> Callable[[Any], list[Any]]:
-    """Return a function that declares so many bytes as all of a kernel's temporary memory."""
+    """Return a function that declares this many bytes as a kernel's only temporary memory."""
     return lambda _output: [nest.room("room", count).data]
 
 
 def read_matrices(op: Operator, tensors: Sequence[Tensor]) -> Matrices:
     """Return the operands of a BATCH_MATMUL.
 
-    If all batches have the same second matrix, their rows are those of one product.
+    If all batches have the same second matrix, their rows become those of one product.
     """
     first, second, target = (tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
     batches, (rows, columns, depth) = product_sizes(op, first, second, target)
@@ -116,7 +117,7 @@ def read_matrices(op: Operator, tensors: Sequence[Tensor]) -> Matrices:
 
 
 def _leading(tensor: Tensor, batches: tuple[int, ...]) -> tuple[int, ...]:
-    """Return as many leading dimensions as there are batches."""
+    """Return the leading dimensions of all batches."""
     return full_shape(tensor, len(batches))[:-2] if batches else ()
 
 

@@ -123,7 +123,7 @@ def svdf_kernel(layer: Svdf, function: CFunction, constants: Mapping[str, Table]
 
 
 def svdf_multipliers(layer: Svdf) -> tuple[Multiplier, Multiplier]:
-    """Return the factors from sums of features to the state, and from there to the output."""
+    """Return the factors from sums of features to the state, and from the state to the output."""
     held = scale_of(layer.state)
     into = quantize_multiplier(scale_of(layer.source) * scale_of(layer.features) / held)
     return into, quantize_multiplier(held * scale_of(layer.time) / scale_of(layer.target))
@@ -168,7 +168,7 @@ def _most(weights: Tensor) -> int:
 
 
 def _blocks(matrices: Sequence[Array], sums: RowSums) -> Array:
-    """Pack matrices of (filter, depth) by blocks of filters; each matrix's follow one another."""
+    """Pack matrices of (filter, depth) by blocks of filters; each matrix's are consecutive."""
     filters = len(matrices[0])
     return np.concatenate(
         [
@@ -214,7 +214,7 @@ def lstm_kernel(layer: Lstm, function: CFunction, constants: Mapping[str, Table]
 
 
 def _by_block(gates: Sequence[Array]) -> list[Array]:
-    """Return for each block of units those of all gates, one gate after another."""
+    """Return the rows of all gates for each block of units, gate by gate."""
     return [
         np.concatenate([gate[first : first + BLOCK] for gate in gates])
         for first in range(0, len(gates[0]), BLOCK)
@@ -271,7 +271,7 @@ def _lstm_shape(layer: Lstm) -> core.CoreLstm | None:
 def cell_of(layer: Lstm) -> core.CoreCell | None:
     """Return the struct of a layer's cell, None if the kernels do not cover the cell."""
     factor, shift = cell_shift(scale_of(layer.cell))
-    # Products of two values of 16 bits, one of which is that of a curve, are below the bound.
+    # Products of two 16-bit values, one of them from a curve, are below the bound.
     kept, added, output = (multiplier_of(by, MOST_SUM - 1) for by in cell_multipliers(layer))
     if kept is None or added is None or output is None:
         return None

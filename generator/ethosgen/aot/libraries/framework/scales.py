@@ -36,7 +36,7 @@ def channel_scales(layer: Layer, weights: Array) -> Array | None:
 def channel_scale(
     row: Sequence[int], products: int, point: int
 ) -> tuple[int, int, int, int] | None:
-    """Return a channel's bias, mantissa, addend and shift; `products` is its greatest sum."""
+    """Return a channel's bias, mantissa, addend and shift; `products` is its largest sum."""
     bias, mantissa, shift = row[0], row[1], -row[2]
     if products == 0:
         return _constant(point + _rescaled(bias, mantissa, -shift))

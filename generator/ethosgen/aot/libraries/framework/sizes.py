@@ -9,7 +9,7 @@ from ethosgen.values.network import Operator, Tensor
 
 @dataclass(frozen=True)
 class LayerSizes:
-    """The sizes of a layer or a pool that its loops depend on."""
+    """The sizes that determine the loops of a layer or a pool."""
 
     pixels: int
     channels: int
@@ -58,7 +58,7 @@ Estimate = Callable[[LayerSizes], float]
 
 
 def rows_or_patches(rows: Estimate, patches: Estimate) -> Estimate:
-    """Return the estimate of convolutions: rows in the input, or copies of windows."""
+    """Return an estimate for convolutions: rows in the input, or copies of windows."""
 
     def convolution(sizes: LayerSizes) -> float:
         return (rows if sizes.is_point and sizes.groups == 1 else patches)(sizes)
@@ -67,7 +67,7 @@ def rows_or_patches(rows: Estimate, patches: Estimate) -> Estimate:
 
 
 def estimate_of(whole: Estimate) -> Cycles:
-    """Return an estimate for each element from that of a whole layer."""
+    """Return an estimate per element from one for a whole layer."""
 
     def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
         return whole(sizes_of(op, tensors)) / max(tensors[op.outputs[0]].elements, 1)

@@ -1,7 +1,7 @@
 """TRANSPOSE_CONV as ordinary convolutions, one for each phase of its strides.
 
 With a stride of s, every s-th output along an axis sums products of every s-th tap. These outputs
-are a convolution of the input with a stride of 1 by some of the taps; they are written apart.
+are a convolution of the input with a stride of 1 by some of the taps; they are written with gaps.
 Adjacent outputs along the width are adjacent in memory, so s of them can also be the channels of
 one convolution. A tap that one of them lacks gets the weight 0.
 """
@@ -33,8 +33,8 @@ MOST_PARTS = 32
 class Phase:
     """Outputs along one axis that are a convolution: each `stride`-th, starting at `first`.
 
-    `merged` of them, adjacent ones, are computed together. `taps` has a row for each of these: the
-    numbers of the kernel's taps in the order of the inputs, negative where there is none.
+    `merged` adjacent ones are computed together. `taps` has a row for each of these: the numbers of
+    the kernel's taps in the order of the inputs, negative where there is none.
     """
 
     first: int
@@ -58,9 +58,9 @@ def phases(axis: Axis, merged: int = 1) -> Iterator[Phase]:
 
 
 def _at_borders(axis: Axis, whole: Phase) -> tuple[Phase, ...]:
-    """Return a phase for each output of one, if together they have no more taps.
+    """Return a phase for each single output of a phase, if together they have no more taps.
 
-    That is so if the window is longer than the input: each output has only some of the taps.
+    This is the case if the window is longer than the input: each output has only some of the taps.
     """
     single = tuple(
         _phase(axis, whole.first + place * axis.stride, 1) for place in range(whole.axis.target)
@@ -144,9 +144,10 @@ def transposed_sizes(op: Operator, tensors: Sequence[Tensor]) -> TransposedSizes
 
 
 def parts_of(sizes: TransposedSizes, merges: bool = True) -> Iterator[tuple[ConvolutionPart, ...]]:
-    """Yield the parts of a layer in each way that has not too many of them.
+    """Yield the parts of a layer in each way that does not make too many.
 
-    One way has each output by itself; the other, if it `merges`, adjacent ones together.
+    One way computes each output separately; the other, if it `merges`, computes adjacent ones
+    together.
     """
     vertical, horizontal, depth, channels = sizes
     can_merge = merges and horizontal.source % horizontal.stride == 0
@@ -160,7 +161,7 @@ def parts_of(sizes: TransposedSizes, merges: bool = True) -> Iterator[tuple[Conv
 def cheapest_parts(
     sizes: TransposedSizes, cycles: Callable[[ConvolutionPart], float]
 ) -> tuple[tuple[ConvolutionPart, ...], float]:
-    """Return the parts with the fewest cycles, and these for each output; () if too many."""
+    """Return the parts with the fewest cycles, and their cycles for each output; () if too many."""
     vertical, horizontal, _, channels = sizes
     outputs = max(vertical.source * horizontal.source * channels, 1)
     ways = [(parts, sum(map(cycles, parts)) / outputs) for parts in parts_of(sizes)]
@@ -186,7 +187,7 @@ def parts_kernel(
 ) -> Kernel:
     """Return a call for each part of each image; the constants of all parts have the `names`.
 
-    Those of a part lie behind those of the one before. `declare_room` declares the memory.
+    Each part's follow those of the part before. `declare_room` declares the memory.
     """
     nest = Nest()
     x, y = nest.read("input", layer.source), nest.write("output", layer.target)
@@ -243,7 +244,7 @@ def windows_of_parts(
 
 
 def _joined(nest: Nest, name: str, values: Sequence[Array | Struct]) -> Any:
-    """Declare what all parts have, one after another."""
+    """Declare the constants of all parts, one after another."""
     structs = [value for value in values if isinstance(value, Struct)]
     arrays = [value for value in values if not isinstance(value, Struct)]
     return nest.table(name, structs or np.concatenate(arrays))
@@ -257,7 +258,7 @@ def _phase_weights(layer: Layer, rows: Sequence[int], columns: Sequence[int]) ->
 
 
 def widened(layer: Layer, merged: int) -> Layer:
-    """Return a layer whose channels are those of several outputs."""
+    """Return a layer whose channels are several outputs' channels."""
     if merged == 1:
         return layer
     channels, biases, multipliers = layer.channels * merged, layer.biases, layer.multipliers

@@ -1,7 +1,7 @@
-"""A sum behind a convolution, band by band: some rows of outputs are computed, then added.
+"""A sum after a convolution, band by band: some rows of outputs are computed, then added.
 
-The convolution's output is never stored as a whole, and the sum may take the place of the tensor
-that is added. All roundings remain.
+The convolution's output is never stored as a whole, and the sum may overwrite the added tensor. All
+roundings remain.
 """
 
 from collections.abc import Sequence
@@ -64,9 +64,9 @@ class _Bands:
 
 @dataclass(frozen=True)
 class _Sum:
-    """The tensor that is added, the output, and the struct of the sum.
+    """The added tensor, the output, and the struct of the sum.
 
-    The first of the sum's inputs, that with the larger scale, `is_other` or the band.
+    The sum's first input, with the larger scale, `is_other`, or else the band.
     """
 
     other: Tensor
@@ -110,7 +110,7 @@ def convolution_and_sum(op: Operator, add: Operator, tensors: Sequence[Tensor]) 
 
 
 def _sum(add: Operator, output: Tensor, tensors: Sequence[Tensor]) -> _Sum | None:
-    """Return the sum of a tensor and another one of its shape, None if it is not one."""
+    """Return the sum of a tensor and another of the same shape, None for other operators."""
     first, second, target = ends(add, tensors)
     others = [tensor for tensor in (first, second) if tensor.index != output.index]
     if len(others) != 1 or not others[0].shape == output.shape == target.shape:

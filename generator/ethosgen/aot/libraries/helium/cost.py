@@ -3,7 +3,7 @@
 The figures are least squares over instructions counted on QEMU: 219 layers on mps3-an547 (a
 Cortex-M55 with Helium), and the same compiled for a Cortex-M33. `bench/layers.py` draws them,
 evidence/choice.md has the errors. The estimates follow the loops of the C: rows, blocks of
-channels, blocks of depth. `lines.py` and `strips.py` have those of convolutions.
+channels, blocks of depth. `lines.py` and `strips.py` estimate convolutions.
 """
 
 from ethosgen.aot.cost import TwoForms, per_element
@@ -29,7 +29,7 @@ def multiplied(rows: int, depth: int, channels: int) -> float:
 def row_of_eights(depth: int, channels: int) -> float:
     """Return the instructions for one row and one multiplier, 8 channels at a time.
 
-    These are counts of the assembly, whose loop does 4 vectors a round; not least squares.
+    These are counts of the assembly, whose loop does 4 vectors per round; not least squares.
     """
     vectors = pieces(depth, LANES)
     return 40 + channels // HALF * (27.0 + 17 * vectors + 2 * pieces(vectors, 4))

@@ -36,10 +36,10 @@ def _in_c(op: Operator, tensors: Sequence[Tensor]) -> float:
 
 @packed("DEPTHWISE_CONV_2D", cycles=TwoForms(_helium, _in_c))
 def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Compute a picture in one call, from lines in which each window is one piece.
+    """Compute a picture in one call, from lines in which each window is contiguous.
 
-    Pixels are copied to the lines of some channels, padded with the zero point, so that the kernel
-    has no borders; a channel with several outputs is repeated.
+    Pixels are copied to the lines of some channels, padded with the zero point, so the kernel needs
+    no code for borders; a channel with several outputs is repeated.
     """
     layer = packable_layer(op, tensors)
     if layer is None:

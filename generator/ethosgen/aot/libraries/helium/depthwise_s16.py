@@ -74,7 +74,7 @@ def depthwise_conv_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 
 
 def _scales(table: Array) -> Array:
-    """Pack (channels, 3): for every 8 channels biases, mantissas, shifts, those of even first."""
+    """Pack (channels, 3): for every 8 channels biases, mantissas, shifts, even channels first."""
     blocks = padded(table, LANES).reshape(-1, LANES, 3)
     lanes = [*range(0, LANES, 2), *range(1, LANES, 2)]
     return np.ascontiguousarray(blocks[:, lanes].transpose(0, 2, 1)).reshape(-1)

@@ -70,7 +70,7 @@ def addition(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 def _is_turned(
     op: Operator, inputs: tuple[Tensor, Tensor], shapes: Sequence[tuple[int, ...]]
 ) -> bool:
-    """Return whether the second input takes the first's place: it is longer, or has more scale."""
+    """Return whether the inputs swap places: the second is longer or has a larger scale."""
     first, second = (shape[-1] for shape in shapes)
     if 1 in (first, second):
         return first == 1 and op.code != "SUB"

@@ -1,7 +1,7 @@
 """The lines of a depthwise convolution: a channel of some rows of its input, column by column.
 
-In a line each window is one piece of memory, which the kernel multiplies by 16 weights at a time
-(struct ethosgen_depthwise). Columns that are higher than the window serve several rows of outputs.
+In a line each window is contiguous, and the kernel multiplies it by 16 weights at a time (struct
+ethosgen_depthwise). Columns that are higher than the window serve several rows of outputs.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ FIXED_STEPS = (1, 2, 4, 8)
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of a layer: the axis along them, the other one, and the height of a column.
+    """The lines of a layer: the axis along them, the other axis, and the height of a column.
 
     `is_turned`: the lines are columns of the picture, because `along` is the height.
     """
@@ -85,12 +85,12 @@ class Lines:
 
     @property
     def sharing(self) -> int:
-        """The channels that have one line: 4, if the copies of a channel are groups of 4."""
+        """The channels that share a line: 4, if a channel's copies are groups of 4."""
         return 1 if self.copies % MATRIX_CHANNELS else MATRIX_CHANNELS
 
     @property
     def is_words(self) -> bool:
-        """Whether the columns are words, which the kernel writes at once."""
+        """Whether the columns are words, which the kernel writes in one go."""
         return self.height == WORD and self.copies == 1
 
     @property
@@ -118,7 +118,7 @@ class Lines:
 
     @property
     def form(self) -> str:
-        """The kernel's name for what it may assume."""
+        """The part of the kernel's name for its assumptions."""
         if self.is_in_place:
             return "in_place"
         return self._named(self._loop)
@@ -176,7 +176,7 @@ class Lines:
         return self.pieces * (150 * blocks + 100 * blocks * strips + self._filled(strips) + run)
 
     def _filled(self, strips: int) -> float:
-        """Return the cycles in which a piece's lines are filled."""
+        """Return the cycles of filling a piece's lines."""
         if self.is_words:
             return strips * pieces(self.channels, MATRIX_DEPTH) * (90 + 40.5 * self.columns)
         copied = self.rows * (40 + 10.5 * self.columns)
@@ -210,7 +210,7 @@ def _lines(vertical: Axis, horizontal: Axis, channels: int, copies: int) -> Iter
 
 
 def flat_axes(vertical: Axis, horizontal: Axis) -> tuple[Axis, Axis] | None:
-    """Return the axes of a picture as one row, if the windows are as wide as it, else None."""
+    """Return the axes of a picture as one row, if its windows are as wide, else None."""
     width = horizontal.taps
     if width != horizontal.source or not horizontal.is_inside or vertical.dilation != 1:
         return None

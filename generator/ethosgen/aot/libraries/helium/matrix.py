@@ -1,6 +1,6 @@
 """Rows times weights: FULLY_CONNECTED, CONV_2D, and the depthwise convolution of one channel.
 
-Convolutions to one or two channels have a kernel of their own, which reads windows where they are.
+Convolutions to one or two channels have their own kernel, which reads windows in place.
 """
 
 from collections.abc import Sequence
@@ -154,7 +154,7 @@ def _strips(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> K
 
 
 def output_steps(layer: Layer) -> tuple[int, int]:
-    """Return the bytes from an output to the one below it, and to the next in its row."""
+    """Return the bytes from an output to the output below it, and to the next in its row."""
     _, _, width, channels = layer.target.shape
     pixel = channels * np.dtype(layer.target.dtype).itemsize
     return width * pixel, pixel
@@ -165,7 +165,7 @@ def strip_constants(
 ) -> tuple[Array, Array, shapes.HeliumConvolution]:
     """Return packed weights, scales, and the struct of a convolution.
 
-    `steps` has the bytes from an output to the one below it, and to the next in its row.
+    `steps` has the bytes from an output to the output below it, and to the next in its row.
     """
     packs, scales, matrix = _constants(layer, strip_order(weights, strips), 1, 0, strips.window)
     return packs, scales, strip_shape(layer, strips, steps, matrix)
@@ -183,7 +183,7 @@ def strip_order(weights: Array, strips: Strips) -> Array:
 def strip_shape(
     layer: Layer, strips: Strips, steps: tuple[int, int], matrix: shapes.HeliumMatrix
 ) -> shapes.HeliumConvolution:
-    """Return the struct of a convolution, with that of its products."""
+    """Return the struct of a convolution, with its products' struct."""
     return shapes.HeliumConvolution(
         depth=strips.depth,
         zero_point=zero_point_of(layer.source),
@@ -205,7 +205,7 @@ def matrix_function(depth: int, rows: int | None = None) -> str:
 
 
 def convolution_function(strips: Strips) -> CFunction:
-    """Return the kernel for strips; in place it has no argument for them."""
+    """Return the kernel for strips; in place it takes no strip."""
     in_place, room = ("_in_place", 0) if strips.is_in_place else ("", strips.bytes)
     name = f"ethosgen_convolution{in_place}{_short(strips.window)}_s8"
     return CFunction(name, MATRIX | CONVOLUTION, room, "strip")
@@ -219,7 +219,7 @@ def _short(depth: int) -> str:
 def axis_of(
     axis: Axis, layer: Layer, is_vertical: bool, steps: tuple[int, int]
 ) -> shapes.HeliumAxis:
-    """Return the struct of an axis; `steps` are those of outputs down and to the right."""
+    """Return the struct of an axis; `steps` are from an output down and to the right."""
     _, _, width, channels = layer.source.shape
     pixel = channels * np.dtype(layer.source.dtype).itemsize
     return shapes.HeliumAxis(

@@ -1,4 +1,4 @@
-"""Weights and scales in the order in which the micro-kernels read them.
+"""Weights and scales in the micro-kernels' reading order.
 
 templates/kernels/ethosgen_kernels.h defines that order; change both together.
 """
@@ -71,8 +71,8 @@ def matrix_weights(
 ) -> Array:
     """Pack (channels, depth): for every 4 channels, for every 16 of depth, 16 bytes per channel.
 
-    `lanes` is the number of products that one instruction accumulates, 8 for int16; `at_once` that
-    of the channels.
+    `lanes` is the number of products that one instruction accumulates, 8 for int16; `at_once` is
+    the number of channels.
     """
     blocks = padded(padded(weights, at_once, 0), lanes, 1)
     channels, depth = blocks.shape
@@ -81,16 +81,17 @@ def matrix_weights(
 
 
 def row_weights(weights: Array) -> Array:
-    """Pack (channels, depth) as `matrix_weights` does, but for every 8 channels, and a vector more.
+    """Pack (channels, depth) as `matrix_weights` does, but for every 8 channels, and append a
+    vector.
 
-    The kernel loads that vector ahead, and does not use it.
+    The kernel loads that vector ahead without using it.
     """
     more = np.zeros(MATRIX_DEPTH, weights.dtype)
     return np.concatenate([matrix_weights(weights, at_once=ROW_CHANNELS), more])
 
 
 def row_scales(table: Array) -> Array:
-    """Pack (channels, 3) with one multiplier: mantissa, shift, biases, 8 words behind them."""
+    """Pack (channels, 3) with one multiplier: mantissa, shift, biases, then 8 more words."""
     return np.concatenate([table[0, 1:], table[:, 0], np.zeros(ROW_CHANNELS, table.dtype)])
 
 
@@ -112,7 +113,7 @@ def matrix_scales(table: Array) -> Array:
 
 
 def depthwise_weights(weights: Array, height: int) -> Array:
-    """Pack (columns, rows, channels) as the matrix kernel's; columns get `height` rows."""
+    """Pack (columns, rows, channels) as for the matrix kernel; columns get `height` rows."""
     columns, rows, channels = weights.shape
     taps = np.zeros((columns, height, channels), weights.dtype)
     taps[:, :rows] = weights
@@ -120,13 +121,13 @@ def depthwise_weights(weights: Array, height: int) -> Array:
 
 
 def tap_weights(weights: Array) -> Array:
-    """Pack (taps, channels): for every 4 channels, for every tap, those of the 4."""
+    """Pack (taps, channels): for every 4 channels, for every tap, the weights of the 4."""
     groups = padded(weights, MATRIX_CHANNELS, 1)
     return groups.reshape(len(weights), -1, MATRIX_CHANNELS).transpose(1, 0, 2).ravel()
 
 
 def whole_groups(channels: int) -> list[int]:
-    """Return the channels in groups of 4; the last 4 are one, so some may be there twice."""
+    """Return the channels in groups of 4; the last 4 form one, so some may occur twice."""
     whole = channels - channels % MATRIX_CHANNELS
     if whole in (0, channels):
         return list(range(channels))

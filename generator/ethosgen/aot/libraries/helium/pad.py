@@ -28,7 +28,7 @@ def _estimate(whole: Callable[[Slab, int], float]) -> Cycles:
 
 
 def _helium(slab: Slab, size: int) -> float:
-    """Return the instructions of a call; rows of up to two vectors have a loop of their own."""
+    """Return the instructions of a call; rows of up to two vectors have their own loop."""
     row, gap, ends = (size * n for n in (slab.row, slab.between, slab.before + slab.after))
     is_short = row <= 2 * LANES and gap <= LANES
     rows = 20.0 if is_short else 34 + 2.25 * row / LANES + 3.0 * gap / LANES

@@ -77,7 +77,7 @@ def max_pool_2d_s16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 def average_pool_2d_s16(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     """Average the pixels of a window, 8 channels at a time."""
     taps = sizes_of(op, tensors).taps
-    # The kernel divides by a product with the reciprocal, which is exact for so many taps.
+    # The kernel divides by a product with the reciprocal, which is exact for this many taps.
     if taps * ((taps << 15) + taps // 2) >= 1 << 32:
         return None
     return pool_kernel("ethosgen_average_pool_s16", HeliumPoolS16, POOL_S16, op, tensors)

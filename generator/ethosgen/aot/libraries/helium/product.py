@@ -1,7 +1,8 @@
 """BATCH_MATMUL of int8 and int16.
 
-The kernels read the rows of the first matrix and the columns of the second as vectors. What the
-network stores otherwise is turned first: for int8 columns four at a time, the rest all at once.
+The kernels read the rows of the first matrix and the columns of the second as vectors. Matrices
+that the network stores otherwise are transposed first: int8 columns four at a time, the rest all at
+once.
 """
 
 from collections.abc import Sequence
@@ -56,7 +57,7 @@ def estimate_s16(op: Operator, tensors: Sequence[Tensor]) -> float:
 
 @packed("BATCH_MATMUL", dtype="int16", cycles=estimate_s16, for_helium=True)
 def batch_matmul_s16(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Multiply the matrices of each batch in one call, after turning those stored otherwise."""
+    """Multiply the matrices of each batch in one call, after transposing those stored otherwise."""
     matrices = read_matrices(op, tensors)
     three = matrices.first, matrices.second, matrices.target
     if matrices.second.dtype != "int16" or any(map(zero_point_of, three)):

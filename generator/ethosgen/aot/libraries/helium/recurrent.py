@@ -229,7 +229,7 @@ def _multiplier_of(multiplier: Multiplier) -> shapes.HeliumMultiplier:
 def _biases(layer: Lstm) -> Array | None:
     """Return the biases in the order of the weights, None if a sum needs more than 32 bits.
 
-    Neither may a rescaled one, which would wrap around in TFLite Micro, and saturates here.
+    The same holds for a rescaled sum, which would wrap around in TFLite Micro, and saturates here.
     """
     columns = []
     zeros = np.zeros(layer.sizes[3], np.int64)

@@ -1,7 +1,7 @@
-"""Biases, mantissas and shifts of channels, as far as possible with shifts that the kernels like.
+"""Biases, mantissas and shifts of channels, with common shifts as far as possible.
 
-By the common shifts the kernels round, add the zero point and saturate in one instruction.
-Trained networks have dead channels, whose weights are 0 and whose multipliers are tiny.
+With these the kernels round, add the zero point and saturate in one instruction. Trained networks
+have dead channels, whose weights are 0 and whose multipliers are tiny.
 """
 
 import numpy as np

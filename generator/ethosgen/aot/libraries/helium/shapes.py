@@ -39,9 +39,9 @@ class HeliumAxis(Struct, name="ethosgen_axis"):
 class HeliumConvolution(Struct, name="ethosgen_convolution"):
     """A convolution, and its strip: a copy of some rows of the input, as columns.
 
-    Pixel x of row y is at (x * height + y) * depth, so that each window is one piece of the strip:
-    a row of the matrix. The axis `along` the strip may be the height or the width of the picture;
-    `across` is the other. Phases are those of struct ethosgen_depthwise. In place there is no
+    Pixel x of row y is at (x * height + y) * depth, so each window is contiguous in the strip: a
+    row of the matrix. The axis `along` the strip may be the height or the width of the picture;
+    `across` is the other axis. Phases are those of struct ethosgen_depthwise. In place there is no
     strip, and windows are in the input.
     """
 
@@ -92,13 +92,13 @@ class HeliumWindow(Struct, name="ethosgen_window"):
 class HeliumDepthwise(Struct, name="ethosgen_depthwise"):
     """A depthwise convolution, and its lines: each has one channel of some rows of the input.
 
-    Its columns are the input's: byte (x * height + y) is pixel x of row y. So a window is one piece
-    of it. The axis `along` the lines may be the height or the width of the picture; `across` is
-    the other.
+    Its columns are the input's: byte (x * height + y) is pixel x of row y. So a window is
+    contiguous in it. The axis `along` the lines may be the height or the width of the picture;
+    `across` is the other axis.
 
-    If the windows are dilated along the lines, the outputs are computed in phases: those of a
-    phase read every so many columns of the input, and the lines have only these. Long rows are
-    computed piece by piece.
+    If the windows are dilated along the lines, the outputs are computed in phases: a phase reads
+    columns of the input at equal distances, and the lines have only these. Long rows are computed
+    piece by piece.
     """
 
     channels: int
@@ -121,7 +121,7 @@ class HeliumDepthwise(Struct, name="ethosgen_depthwise"):
 
 
 class HeliumPad(Struct, name="ethosgen_pad"):
-    """Rows of an input, and the padding around them, in bytes; all of it has one value."""
+    """Rows of an input, and the padding around them, in bytes; all padding has one value."""
 
     rows: int
     row_bytes: int
@@ -232,8 +232,8 @@ class HeliumDepthwiseS16(Struct, name="ethosgen_depthwise_s16"):
 class AddS16(Struct, name="ethosgen_add_s16"):
     """A sum or a difference.
 
-    The input with the larger scale is halved by its rescaling, which is exact after the shift; so
-    it is the first, and the other the second.
+    Rescaling halves the input with the larger scale, which is exact after the shift; so it is the
+    first input.
     """
 
     first_factor: Annotated[int, "2^14; -2^14 if it is subtracted"]
@@ -273,7 +273,7 @@ class HeliumCurveS16(Struct, name="ethosgen_curve_s16"):
 
 
 class HeliumProductS16(Struct, name="ethosgen_product_s16"):
-    """The product of two matrices from run time: `rows` x `columns` vectors of `depth` elements."""
+    """The product of two run-time matrices: `rows` x `columns` vectors of `depth` elements."""
 
     rows: int
     depth: int

@@ -1,7 +1,7 @@
 """The strips of a convolution: copies of some rows of its input, column by column.
 
-In a strip each window is one piece of memory, so a row of windows is a matrix whose rows overlap
-(struct ethosgen_convolution). Where windows are one piece of the input, there is no strip.
+In a strip each window is contiguous, so a row of windows is a matrix whose rows overlap (struct
+ethosgen_convolution). If windows are contiguous in the input, there is no strip.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ ROOM = 4096
 
 @dataclass(frozen=True)
 class Strips:
-    """The strips of a layer: the axis along them, the other one, the bytes of a pixel.
+    """The strips of a layer: the axis along them, the other axis, the bytes of a pixel.
 
     `is_turned`: the strips are columns of the picture, because `along` is the height. If the layer
     is a group of channels, the input's pixels have `others`: bytes that it does not read.
@@ -64,7 +64,7 @@ class Strips:
 
     @property
     def is_in_place(self) -> bool:
-        """Whether each window is one piece of the input, whose rows are the strips."""
+        """Whether each window is contiguous in the input, whose rows are the strips."""
         is_inside = self.along.is_inside and self.across.is_inside
         is_adjacent = self.along.dilation == 1 and (not self.is_turned or self.across.source == 1)
         is_piece = self.others == 0 or self.along.taps == 1
@@ -91,7 +91,7 @@ class Strips:
 
     @property
     def bytes(self) -> int:
-        """The bytes of a strip, with those read behind the last window, or of the input."""
+        """The bytes of a strip, including those read after the last window, or of the input."""
         if self.is_in_place:
             pixels = self.along.source * self.across.source
             return pixels * (self.depth + self.others) - self.others
@@ -130,7 +130,7 @@ def cheapest_strips(
     products: Products = multiplied,
     others: int = 0,
 ) -> Strips:
-    """Return the strips with the fewest instructions; of equals the smallest.
+    """Return the strips with the fewest instructions; among equals, the smallest.
 
     `is_adjacent` means that the rows of outputs follow each other in memory.
     """

@@ -1,4 +1,4 @@
-"""TRANSPOSE of elements of 8, 16 and 32 bits: matrices, turned, or rows, which are copied."""
+"""TRANSPOSE of elements of 8, 16 and 32 bits: transposed matrices, or copied rows."""
 
 import math
 from collections.abc import Sequence
@@ -33,7 +33,8 @@ def keeps_rows(op: Operator, tensors: Sequence[Tensor]) -> bool:
 @packed("TRANSPOSE", dtype="float32", for_helium=keeps_rows)
 @packed("TRANSPOSE", dtype="bool", for_helium=keeps_rows)
 def transpose(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Turn the matrix of the last dimensions of input and output, for each of the other places.
+    """Transpose the matrix of the last dimensions of input and output, for each index of the
+    others.
 
     Where the last dimension stays the last one, copy its rows.
     """
@@ -59,7 +60,7 @@ def transpose(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
 def _rows(
     source: Tensor, target: Tensor, shape: Sequence[int], order: Sequence[int]
 ) -> Kernel | None:
-    """Copy the rows of the output's last two dimensions, for each of the other places."""
+    """Copy the rows of the output's last two dimensions, for each index of the others."""
     size = np.dtype(source.dtype).itemsize
     row = shape[-1] * size
     if len(shape) < 3 or row < LEAST_BLOCK:

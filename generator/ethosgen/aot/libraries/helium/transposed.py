@@ -42,7 +42,7 @@ def estimate(op: Operator, tensors: Sequence[Tensor]) -> float:
 
 @packed("TRANSPOSE_CONV", cycles=estimate, for_helium=True)
 def transpose_conv(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
-    """Convolve the input once for each part, and write its outputs apart."""
+    """Convolve the input once for each part, and write the part's outputs at their stride."""
     layer = packable_layer(op, tensors)
     parts = () if layer is None else cheapest_parts(transposed_sizes(op, tensors), part_cycles)[0]
     if layer is None or not parts:

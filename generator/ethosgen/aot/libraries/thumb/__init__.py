@@ -1,6 +1,6 @@
 """Micro-kernels for microcontrollers without DSP instructions: Cortex-M0, M0+, M3.
 
-Weights are packed for an architecture. The innermost loops are in assembly, and their twins in C.
+Weights are packed for an architecture. The innermost loops are in assembly, with equivalents in C.
 """
 
 from ethosgen.aot.libraries.framework.library import LibrarySource, MicroKernels

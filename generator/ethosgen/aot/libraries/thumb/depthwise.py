@@ -68,7 +68,8 @@ class ThumbPlane(Planes):
 
     @property
     def room(self) -> int:
-        """The size of the temporary memory: the kernel reads behind the last row, but uses nothing.
+        """The size of the temporary memory: the kernel reads beyond the last row, but uses nothing
+        there.
 
         It computes 2 outputs as 4.
         """
@@ -105,7 +106,7 @@ def is_direct(plane: ThumbPlane, source: Tensor, target: Tensor, form: Form) -> 
 
 
 def depthwise(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | None:
-    """Compute all outputs; a single channel of the input is convolved."""
+    """Compute all outputs; a single input channel is convolved."""
     layer = packable_layer(op, tensors)
     if layer is None:
         return None

@@ -1,6 +1,6 @@
 """The operators that have kernels for Armv6-M (Cortex-M0 and M0+) and for Armv7-M (Cortex-M3).
 
-SVDF, LSTM and PAD use the C for DSP instructions; the sums of SVDF and LSTM are this library's.
+SVDF, LSTM and PAD use the C for DSP instructions, with this library's sums for SVDF and LSTM.
 """
 
 from collections.abc import Callable, Sequence
@@ -92,7 +92,7 @@ def layers_of(form: Form, moving: Callable[[int, bool], float]) -> tuple[Packed,
         packed("DEPTHWISE_CONV_2D", cycles=depthwise_cycles)(
             partial(depthwise.depthwise, form=form)
         ),
-        # Without an estimate: that of the plain kernel, half of what it takes here, is for Helium.
+        # Without an estimate: the plain kernel's is for Helium, half of its cost here.
         packed("TRANSPOSE_CONV")(partial(matrix.transpose_conv, form=form)),
         packed("SVDF", cycles=cost.svdf)(partial(svdf_of, sums=SUMS[form])),
         packed("UNIDIRECTIONAL_SEQUENCE_LSTM", cycles=cost.lstm)(partial(lstm_of, sums=SUMS[form])),

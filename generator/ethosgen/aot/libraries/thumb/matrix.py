@@ -1,6 +1,6 @@
 """Rows times weights: FULLY_CONNECTED, CONV_2D, the depthwise convolution of one channel.
 
-TRANSPOSE_CONV is ordinary convolutions, one for each phase of its strides.
+TRANSPOSE_CONV becomes ordinary convolutions, one for each phase of its strides.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class Form:
         return CFunction(self.function, self.sources, WORD * self.words(depth), ahead=ahead)
 
     def for_windows(self, _channels: int, depth: int) -> CFunction:
-        """Return the function for windows of `depth` values, which has one name on both."""
+        """Return the function for windows of `depth` values; both architectures use one name."""
         sources = self.sources | {"ethosgen_thumb_convolution.c"}
         room = WORD * self.words(depth) + ROWS * depth
         return CFunction("ethosgen_thumb_convolution_s8", sources, room, ahead=1)
@@ -78,7 +78,7 @@ class Form:
 
     @property
     def multiplication(self) -> Multiplication:
-        """How the architecture multiplies rows by weights."""
+        """The architecture's multiplication of rows by weights."""
         return Multiplication(packable_layer, self.constants, self.for_rows, self.for_windows)
 
 
@@ -89,10 +89,10 @@ SINGLE = Form("ethosgen_thumb_single_s8", "ethosgen_thumb_single.c", is_raised=F
 
 
 def transpose_conv(op: Operator, tensors: Sequence[Tensor], form: Form) -> Kernel | None:
-    """Convolve the input once for each part, and write its outputs apart.
+    """Convolve the input once for each part, and write the part's outputs at their stride.
 
-    A single channel in one part needs no copies. None for one in several parts on Armv6-M, where
-    copying its windows costs more than it saves.
+    A single channel in one part needs no copies. None for a single channel in several parts on
+    Armv6-M, where copying its windows costs more than it saves.
     """
     layer = packable_layer(op, tensors)
     parts = () if layer is None else cheapest_windows(op, tensors, cost.windows)[0]

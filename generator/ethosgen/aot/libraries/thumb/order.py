@@ -1,4 +1,4 @@
-"""Weights and scales in the order in which the Thumb kernels read them.
+"""Weights and scales in the Thumb kernels' reading order.
 
 templates/kernels/thumb/ethosgen_thumb.h defines that order; change both together.
 """
@@ -18,13 +18,13 @@ EXCESS = 128
 def thumb_scales(layer: Layer, weights: Array) -> Array | None:
     """Return (channels, 4) of structs ethosgen_core_scale; weights are (channels, products).
 
-    None if the kernels cannot compute the layer. They requantize as the DSP kernels.
+    None if the kernels cannot compute the layer. They requantize like the DSP kernels.
     """
     return channel_scales(layer, weights)
 
 
 def matrix_weights(weights: Array) -> Array:
-    """Pack (channels, depth): for each 4 channels, for each place of the depth, theirs."""
+    """Pack (channels, depth): for each 4 channels, for each place of the depth, their weights."""
     blocks = [weights[i : i + CHANNELS].T for i in range(0, len(weights), CHANNELS)]
     return np.concatenate([np.ascontiguousarray(block).reshape(-1) for block in blocks])
 
@@ -47,5 +47,5 @@ def lowered(scales: Array, weights: Array) -> Array:
 
 
 def raised(weights: Array) -> Array:
-    """Return weights to which 128 is added, as the bytes that they are stored in."""
+    """Return weights plus 128, as bytes for storage."""
     return (weights.astype(np.int16) + EXCESS).astype(np.uint8).view(np.int8)

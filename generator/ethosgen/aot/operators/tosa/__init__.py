@@ -1,1 +1,1 @@
-"""TOSA's operators: arithmetic of their own, and those that have the arithmetic of TFLite's."""
+"""TOSA's operators: those with their own arithmetic, and those with TFLite's."""

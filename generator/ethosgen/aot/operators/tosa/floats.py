@@ -1,6 +1,6 @@
-"""TOSA's float operators that compute one element from the elements at its place, or along an axis.
+"""TOSA's float operators that compute one element from the elements at its index, or along an axis.
 
-What is not a number propagates, or is ignored where an operator's nan_mode says so.
+NaN propagates, or is ignored if an operator's nan_mode says so.
 """
 
 from collections.abc import Callable, Sequence
@@ -64,7 +64,7 @@ def product(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 
 def extremum(op: Operator, a: Any, b: Any) -> Any:
-    """Return the greater or smaller of two floats, which are bound, by the operator's nan_mode."""
+    """Return the larger or smaller of two bound floats, by the operator's nan_mode."""
     is_least = op.code in ("TOSA_MINIMUM", "TOSA_REDUCE_MIN")
     if op.options["nan_mode"] == "IGNORE":
         is_second = b < a if is_least else b > a
@@ -75,19 +75,19 @@ def extremum(op: Operator, a: Any, b: Any) -> Any:
 
 @operator("TOSA_MAXIMUM", "TOSA_MINIMUM", dtypes=FLOATS)
 def greater(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Return the greater or smaller element."""
+    """Return the larger or smaller element."""
     sources = [tensors[i] for i in op.inputs]
     return pointwise(sources, tensors[op.outputs[0]], lambda _, a, b: extremum(op, a, b))
 
 
 @operator("TOSA_REDUCE_MAX", "TOSA_REDUCE_MIN", dtypes=FLOATS)
 def reduce_extremum(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Find the greatest or smallest element along an axis."""
+    """Find the largest or smallest element along an axis."""
     return reduced(op, tensors, least(op), lambda _, best, x: extremum(op, best, x))
 
 
 def least(op: Operator) -> float:
-    """Return with which number an extremum starts: what every other one replaces."""
+    """Return the initial number of an extremum, which every other number replaces."""
     if op.options["nan_mode"] == "IGNORE":
         return np.nan
     return np.inf if op.code == "TOSA_REDUCE_MIN" else -np.inf
@@ -101,9 +101,9 @@ def reduce_product(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("TOSA_ARGMAX", dtypes=FLOATS)
 def argmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Find the index of the first greatest element along an axis; the first NaN is the greatest.
+    """Find the index of the first largest element along an axis; the first NaN is the largest.
 
-    If what is not a number is ignored, and nothing else is there, the index is 0.
+    If NaN is ignored and there are only NaN, the index is 0.
     """
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     axis = int(op.options["axis"])

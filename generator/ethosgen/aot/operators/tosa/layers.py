@@ -1,6 +1,6 @@
 """Convolutions and MATMUL of TOSA: sums of products in int32, int64 for int16 inputs, or float32.
 
-Rescaling is an operator of its own; fusion joins it to the layer's stores. TOSA allows any order of
+Rescaling is a separate operator, which fusion joins to the layer's stores. TOSA allows any order of
 float sums, within bounds that hold for this one.
 """
 
@@ -54,7 +54,7 @@ def point_of(tensor: Tensor) -> int:
 
 
 def centred(x: Any, offset: int) -> Any:
-    """Return x - offset as int32; a float, which has no offset, as it is."""
+    """Return x - offset as int32; a float, which has no offset, unchanged."""
     if dtype_of(x) in FLOATS:
         return x
     return int32(x) - offset if offset else int32(x)

@@ -1,7 +1,7 @@
-"""TOSA's operators with the arithmetic of TFLite's: those that move, select, reduce and compare.
+"""TOSA's operators with TFLite's arithmetic: those that move, select, reduce and compare.
 
-Their kernels are TFLite's. What TOSA has as an attribute, TFLite's operators have as a constant
-input, which is added here; kernels read it when they are built and never in the firmware.
+They use TFLite's kernels. TOSA's attributes are constant inputs of TFLite's operators, which are
+added here; kernels read them when they are built, never in the firmware.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ def _built(
 
 
 def unrounded(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Return tensors for operators that move values, which are float16's already."""
+    """Return tensors for operators that move values, which already fit float16."""
     return [replace(tensor, is_half=False) if tensor.is_half else tensor for tensor in tensors]
 
 

@@ -1,7 +1,7 @@
-"""TOSA's operators that compute one element from the elements at its place.
+"""TOSA's operators that compute one element from the elements at its index.
 
-Results that TOSA calls unpredictable, because a sum or a shift leaves its type, may be any; no C
-that we emit is undefined for them where that could stop the firmware.
+Results that TOSA calls unpredictable, because a sum or a shift leaves its type, may be any; the
+emitted C is never undefined for them in a way that could stop the firmware.
 """
 
 from collections.abc import Callable, Sequence
@@ -165,7 +165,7 @@ def negate(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
 
 @operator("TOSA_CAST", dtypes=(*INTEGERS, "bool"))
 def cast(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Convert, with wrap-around; all but 0 is true."""
+    """Convert, with wrap-around; every value but 0 is true."""
     sources, target = _ends(op, tensors, 1)
     if target.dtype == "float32":
         return pointwise(sources, target, lambda _, a: tirx.Cast("float32", a))
@@ -268,7 +268,7 @@ def mul(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     dtypes=INTEGERS,
 )
 def shift(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Shift by 0 to 31 places; shifts that TOSA does not allow count modulo 32."""
+    """Shift by 0 to 31 places; shifts that TOSA does not allow are taken modulo 32."""
     sources, target = _ends(op, tensors, 2)
     bits = 8 * np.dtype(target.dtype).itemsize
     rounds = bool(op.options.get("round"))

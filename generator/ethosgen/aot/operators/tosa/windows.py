@@ -19,7 +19,7 @@ DTYPES = ("int8", "int16")
 
 @operator("TOSA_MAX_POOL2D", dtypes=(*DTYPES, "float32"))
 def max_pool2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
-    """Return the greatest value of each window's part inside the input."""
+    """Return the maximum of each window's part inside the input."""
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     vertical, horizontal = axes(op, source.shape[1:3], op.options["kernel"], target.shape[1:3])
     is_float = source.dtype == "float32"

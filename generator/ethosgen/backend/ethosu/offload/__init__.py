@@ -81,7 +81,7 @@ def offload(
     require: Callable[[Plan], None] = accept,
     **settings: Any,
 ) -> Plan:
-    """Return the plan of a network's division; `settings` are those of Vela."""
+    """Return the plan of a network's division; `settings` are Vela's."""
     vela = Vela(npu, **settings)
     return divide(network, Request(vela, io, ignore, Allocation(allocation), require)).plan
 
@@ -111,8 +111,8 @@ def divide(network: Network, request: Request) -> Division:
 class _Attempt:
     """Compiles a network with operators on the CPU; the search for refusals calls it.
 
-    Those of the `allocation` stay there in any case. `reworded` is the network as Vela supports the
-    most of it, `awaited` are additional inputs that keep the order of operators on the CPU.
+    Those of the `allocation` always stay there. `reworded` is the network in the form of which Vela
+    supports most, `awaited` are additional inputs that keep the order of operators on the CPU.
     """
 
     network: Network
@@ -122,7 +122,7 @@ class _Attempt:
     awaited: Mapping[int, Sequence[int]]
 
     def __call__(self, refused: Mapping[int, str], limit_s: float | None = None, /) -> Division:
-        """Compile without the refused operators; and without those that bools tie to the CPU."""
+        """Compile without the refused operators and without those that bools tie to the CPU."""
         request = self.request
         staying = {index: why.reason for index, why in self.allocation.items()}
         staying |= {OperatorIndex(index): reason for index, reason in refused.items()}
@@ -142,7 +142,7 @@ class _Attempt:
             staying = on_cpu
 
     def _tied(self, staying: Mapping[OperatorIndex, str]) -> dict[OperatorIndex, str]:
-        """Return the operators that bool tensors keep besides those that stay."""
+        """Return the operators that bool tensors keep on the CPU besides those that stay."""
         computes = self.request.vela.npu.computes_in_bool
         return beside_bools(self.network.graph, staying, computes=computes)
 

@@ -2,9 +2,9 @@
 
 Vela computes with -1 for true, and converts the network's inputs and outputs on the NPU
 (GraphIrOptimiser::ConvertBool8Tensors). U55 and U65 cannot run the conversion, and Vela refuses the
-whole network; so there such operators stay. On U85 it converts only the network's ends, and for all
-their users: a bool between the NPU and the CPU would be -1 on the CPU, and an operator that reads a
-bool output of the network gets 1. So operators around such a tensor stay together.
+whole network; so there such operators stay on the CPU. On U85 it converts only the network's ends,
+and for all their users: a bool between the NPU and the CPU would be -1 on the CPU, and an operator
+that reads a bool output of the network gets 1. So operators around such a tensor stay together.
 """
 
 from collections.abc import Collection, Iterator

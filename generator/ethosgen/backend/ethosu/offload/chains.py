@@ -1,9 +1,8 @@
 """Find chains of U85 that overwrite their own tables.
 
-The operations of a chain hand results over in buffers of the NPU. Vela loads all tables of a chain
-before its first operation, also where a later one takes the place of an earlier one: the memory for
-tables has 2 KiB, the size of one table of 16-bit values. This is the erratum chained-tables in
-errata_table.py.
+The operations of a chain pass results in the NPU's buffers. Vela loads all tables of a chain before
+its first operation, even if a later table overwrites an earlier one: the memory for tables has 2
+KiB, the size of one table of 16-bit values. This is the erratum chained-tables in errata_table.py.
 """
 
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ def overwrites_table(commands: bytes, isa: InstructionSet = U85) -> bool:
     """Return whether a chain may need a table that is overwritten before it starts.
 
     Two of its operations have tables in the same place, and one was loaded just before the chain.
-    The stream does not say whether both need that one; then too, the answer is yes.
+    The stream does not show whether both need that one; the answer is yes in either case.
     """
     return isa is U85 and any(_overwrites(chain) for chain in _chains(commands))
 
@@ -44,7 +43,7 @@ def _overlap(a: range, b: range) -> bool:
 
 
 def _chains(commands: bytes) -> Iterator[_TableChain]:
-    """Yield the chains of a stream; an operation outside any is one of its own."""
+    """Yield the chains of a stream; an operation outside any chain is a chain by itself."""
     rows = {U85.by_name[name].code: name for name in _WANTED}
     values = dict.fromkeys(_WANTED, 0)
     chain = _TableChain()

@@ -18,8 +18,8 @@ _EXCLUDED = re.compile(r"^(?P<bits>\d+)-bit feature-maps are not supported")
 class NpuOperator:
     """One operator of one product: feature-map dtypes, and Regor's constraints as text.
 
-    For each operator of U85 Regor lists every type of the product; `dtypes` are measured instead,
-    and empty for the operators with variables, which ethosgen keeps on the CPU.
+    For each operator of U85 Regor lists every type of the product. So `dtypes` are measured; they
+    are empty for operators with variables, which ethosgen keeps on the CPU.
     """
 
     dtypes: tuple[str, ...]

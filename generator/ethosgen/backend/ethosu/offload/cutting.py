@@ -1,9 +1,10 @@
-"""Divide a network of TOSA's operators: Vela gets the whole, else each part that it accepts.
+"""Divide a network of TOSA's operators: Vela gets the whole network, else each part that it
+accepts.
 
-Each operator is first offered on its own. Those that Vela accepts are compiled in parts; if it
-refuses a part nevertheless, the operators to omit are searched for. A part has inputs and outputs
-with base pointers of their own, so that it can be anywhere between operators on the CPU, and all
-parts share one blob of weights.
+Vela is first offered each operator alone. Those that it accepts are compiled in parts; if it still
+refuses a part, a search finds the operators to omit. A part's inputs and outputs have their own
+base pointers, so it can be anywhere between operators on the CPU, and all parts share one blob of
+weights.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -51,8 +52,8 @@ def divide_tosa(network: Network, request: Request) -> Division:
     """Divide a network of TOSA's operators between NPU and CPU.
 
     Operators of the request's allocation, and those that it ignores, with or without their prefix,
-    stay on the CPU. So do those on floats, those that Vela refuses, and those without which the
-    request accepts the plan.
+    stay on the CPU. So do operators on floats, those that Vela refuses, and those that the
+    request's plan must not contain.
     """
     asked = {PREFIX + name.removeprefix(PREFIX) for name in request.ignore}
     operators, why = network.graph.operators, Kept("you asked for it")
@@ -87,7 +88,7 @@ def _float_operators(graph: Graph) -> dict[OperatorIndex, str]:
 
 
 def _whole(network: Network, request: Request) -> Division:
-    """Return the division of a network that Vela accepts wholly."""
+    """Return the division of a network that Vela accepts as a whole."""
     graph = network.graph
     part = make_part(graph, range(len(graph.operators)))
     part = replace(part, inputs=graph.inputs, outputs=graph.outputs)
@@ -128,7 +129,7 @@ def _require_one(residual: Residual) -> None:
 def _source_in(part: Part, network: Network) -> Callable[[Row], int | None]:
     """Return the function that finds the network's operator of a row.
 
-    Regor counts the constants too, which our files have first.
+    Regor counts the constants, too, which come first in our files.
     """
     tensors, operators = network.graph.tensors, network.graph.operators
     read = {i for index in part.operators for i in operators[index].inputs}
@@ -166,7 +167,7 @@ class _Cutter:
         self._attempts: dict[tuple[int, ...], _CompiledPart | RefusalError] = {}
 
     def kind(self, index: int) -> tuple[object, ...]:
-        """Return a key of all that decides Vela's answer: all but the values of constants."""
+        """Return a key of everything that decides Vela's answer; constants' values do not."""
         op = self._graph.operators[index]
         ends = [self._graph.tensors[i] for i in (*op.inputs, *op.outputs)]
         options = tuple(sorted((name, str(value)) for name, value in op.options.items()))
@@ -174,7 +175,7 @@ class _Cutter:
         return (op.code, options, small, *((t.shape, t.dtype, t.data is None) for t in ends))
 
     def refused(self, allocation: Allocation[OperatorIndex]) -> dict[OperatorIndex, Kept]:
-        """Return the operators that Vela refuses even on their own, with the reason."""
+        """Return the operators that Vela refuses even alone, with the reason."""
         known: dict[tuple[object, ...], str] = {}
         refused: dict[OperatorIndex, Kept] = {}
         offered = units(self._graph, allocation)
@@ -267,7 +268,7 @@ class _Assembly:
         self._reach: dict[int, int] = {}
 
     def division(self) -> Division:
-        """Return the plan, and what is known of its costs."""
+        """Return the plan, and its known costs."""
         graph = replace(self._network.graph, operators=tuple(self._operators()))
         on_cpu = self._cpu_operators(graph.operators)
         partitions = tuple(self._partitions(graph.operators))

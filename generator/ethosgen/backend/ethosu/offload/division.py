@@ -23,11 +23,12 @@ def accept(_plan: Plan) -> None:
 
 @dataclass(frozen=True)
 class Request:
-    """How to divide a network: the compiler, where inputs and outputs are, and what stays.
+    """A request to divide a network: the compiler, the place of inputs and outputs, and the
+    operators that stay on the CPU.
 
-    `ignore` names operators (CONV_2D) that must stay on the CPU, `allocation` has others. `require`
-    raises RefusalError for a plan that the CPU cannot execute. `reach` returns how many bytes of a
-    region a stream of a precompiled network uses, for networks that do not say so.
+    `ignore` names operators (CONV_2D) that must stay, `allocation` has others. `require` raises
+    RefusalError for a plan that the CPU cannot execute. `reach` returns how many bytes of a region
+    a stream of a precompiled network uses, for networks that do not say so.
     """
 
     vela: Vela
@@ -40,7 +41,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Division:
-    """A network divided between NPU and CPU, as Vela compiled it.
+    """A network divided between NPU and CPU, as compiled by Vela.
 
     `on_cpu` maps the plan's CPU operators to the network's, where known. `tables` are Regor's.
     """
@@ -95,7 +96,7 @@ def npu_cycles(tables: Mapping[str, Sequence[Row]], count: int, whole: int) -> l
     """Return Vela's estimate for each of the original's operators, 0 where it has none.
 
     Vela's figures for single operators ignore that weights arrive while another operator runs; they
-    are scaled so that together they are `whole`, its figure for all of them.
+    are scaled so that their sum is `whole`, its figure for all of them.
     """
     cycles = [0.0] * count
     for row in tables.get("perf", ()):

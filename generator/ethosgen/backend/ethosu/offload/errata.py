@@ -1,6 +1,6 @@
 """Errata: operators that the NPU, with the current compiler, computes differently from the oracle.
 
-Operators that meet an erratum stay on the CPU. erratum.py says what one is, errata_table.py and
+Operators that meet an erratum stay on the CPU. erratum.py defines errata, errata_table.py and
 tosa_errata.py have the entries.
 """
 
@@ -68,7 +68,7 @@ def explanations() -> list[Explanation]:
 
 
 def _meaning(erratum: Erratum) -> str:
-    """Say who deviates, from what, and how."""
+    """State who deviates, from what, and how."""
     if erratum.owner == VELA:
         fixed = f" before {erratum.fixed}" if erratum.fixed else ""
         return f"Vela{fixed} compiles the operator to something else: {erratum.sentence}"

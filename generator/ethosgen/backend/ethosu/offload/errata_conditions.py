@@ -50,7 +50,7 @@ def before_u85(condition: Condition) -> Condition:
 
 
 def either(*conditions: Condition) -> Condition:
-    """Return a condition that holds where one of these does."""
+    """Return a condition that holds if one of these does."""
     return lambda site: any(condition(site) for condition in conditions)
 
 

@@ -2,7 +2,7 @@
 
 Vela fills a table of 8 bits in double precision, and rounds a value together with the zero point
 (ConvertToLUT8): a tie below zero, away from zero. TFLite rounds the value, then adds the point, so
-that a tie goes elsewhere where value and sum have different signs.
+a tie rounds differently where value and sum have different signs.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Errata of slices that Vela lets their readers access directly, which some do wrongly.
+"""Errata of slices: Vela lets their readers access the source directly, some of them wrongly.
 
 Vela removes a SLICE, STRIDED_SLICE, SPLIT or UNPACK and gives its reader an offset and strides
 (Regor, GraphIrOptimiser::MoveSplitSliceToConsumer). The slicing operator stays on the CPU: a copy
@@ -42,8 +42,8 @@ class _SliceReader:
 def follows_state_only(site: OperatorSite) -> bool:
     """Return whether no operator before a SLICE reads only inputs and constants.
 
-    Vela reads where a SLICE begins in a walk that begins at such operators. It does not reach a
-    SLICE that only follows operators with state, such as SVDF: their state is neither.
+    Vela reads a SLICE's start during a walk from such operators. The walk does not reach a SLICE
+    that only follows operators with state, such as SVDF: a state is neither.
     """
     if site.code != "SLICE" or not any(site.constant(1)):
         return False
@@ -64,8 +64,8 @@ def follows_state_only(site: OperatorSite) -> bool:
 def pads_part(site: OperatorSite) -> bool:
     """Return whether a reader of a slice loses its padding at the top and left.
 
-    Where Vela splits an operator, it stores padding as a negative offset, unless there already is
-    an offset.
+    When Vela splits an operator, it stores padding as a negative offset, unless there already is an
+    offset.
     """
     return any(_is_split(r.site) and any(_before(r)) for r in _readers(site))
 
@@ -90,8 +90,8 @@ def reduces_part(site: OperatorSite) -> bool:
 def multiplies_part(site: OperatorSite) -> bool:
     """Return whether a product of two non-constant matrices reads a slice as its first input.
 
-    Vela multiplies the rows of the whole source from its first column on. A slice that is one whole
-    matrix out of several is right.
+    Vela multiplies the rows of the whole source from its first column on. A slice that is one of
+    several whole matrices is correct.
     """
     if site.code not in _MAKERS:
         return False

@@ -40,7 +40,7 @@ def multiplies_in_single(site: OperatorSite) -> bool:
 
 
 def _differs(site: OperatorSite, depth: int) -> bool:
-    """Return whether some sum of so many products has another result in single precision."""
+    """Return whether some sum of this many products has another result in single precision."""
     x, y = site.inputs[:2]
     if x.dtype not in ("int8", "int16") or site.dtype != x.dtype:
         return False

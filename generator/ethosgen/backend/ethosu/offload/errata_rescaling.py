@@ -1,4 +1,4 @@
-"""Errata of changes of quantization that Vela does not leave to an operation of their own.
+"""Errata of changes of quantization that Vela does not leave to a separate operation.
 
 It lets the operator before a QUANTIZE write the QUANTIZE's output (GraphIrOptimiser::FuseRescale),
 and computes operators on constants itself (GraphIrOptimiser::ConstPropagation).
@@ -55,9 +55,9 @@ _COPIES = ("QUANTIZE", "CONCATENATION", "PACK", "STRIDED_SLICE")
 def rescales_into_producer(site: OperatorSite) -> bool:
     """Return whether the operator before a QUANTIZE writes its output and saturates otherwise.
 
-    Vela lets it, if only zero point and type change and the first zero point is 0. The operator
-    then saturates once, at the bounds that both types share, as if the new zero point were 0 too.
-    The last operation of a PRELU has no scale, so that Vela lets it write any scale and zero point.
+    Vela does this if only zero point and type change and the first zero point is 0. The operator
+    then saturates once, at the bounds that both types share, as if the new zero point were 0, too.
+    The last operation of a PRELU has no scale, so Vela lets it write any scale and zero point.
     """
     if site.code != "QUANTIZE" or site.inputs[0].dtype not in _TYPES:
         return False
@@ -116,7 +116,7 @@ def shifts_beyond_32_bits(site: OperatorSite) -> bool:
 
 
 def multiplies_beyond_32_bits(site: OperatorSite) -> bool:
-    """Return whether a 64-bit sum of products of two variable tensors, in output steps, can."""
+    """Return whether a 64-bit sum of two variables' products, in output steps, exceeds 32 bits."""
     is_layer = site.code in _WEIGHTED and site.inputs[1].data is None
     if site.dtype != "int16" or sums_32_bits(site) or not (is_layer or site.code == _MATMUL):
         return False
@@ -127,7 +127,7 @@ def multiplies_beyond_32_bits(site: OperatorSite) -> bool:
 def sums_32_bits(site: OperatorSite) -> bool:
     """Return whether the sums of a layer or of a product of matrices have 32 bits.
 
-    With int16 inputs those of two layers have, if the bias has or is declared to have.
+    With int16 inputs, two layers have 32-bit sums if the bias has, or is declared to have, 32 bits.
     """
     if site.code not in (*_WEIGHTED, _MATMUL):
         return False
@@ -191,7 +191,7 @@ def _is_fused(writer: OperatorSite) -> bool:
     if writer.code in _NOT_FUSED:
         return False
     if writer.operator.options.get("fused_activation_function", "NONE") != "NONE":
-        return False  # the activation is an operation of its own, in between
+        return False  # the activation is a separate operation, in between
     if writer.code in _SUMS:
         first, second = writer.inputs
         return scale_of(first) != scale_of(second)
@@ -229,7 +229,7 @@ def computes_constant_otherwise(site: OperatorSite) -> bool:
 
 
 def _operands(site: OperatorSite) -> Sequence[Tensor]:
-    """Return the tensors that make the result, if Vela can compute it before the inference."""
+    """Return the tensors that determine the result, if Vela can compute it before the inference."""
     tensors = site.inputs
     if site.code in ("STRIDED_SLICE", *_RESHAPERS):
         tensors = tensors[:1] if tensors[0].elements == site.output.elements else []
@@ -250,7 +250,7 @@ def _values(site: OperatorSite, tensor: Tensor) -> Array | None:
     operands = _operands(maker)
     before = _values(maker, operands[0]) if operands else None
     if before is None or computes_constant_otherwise(maker):
-        return None  # an operator that stays on the CPU makes no constant
+        return None  # an operator that stays on the CPU yields no constant
     if writer.code in _RESHAPERS:
         return before
     return type_values(tensor.dtype)

@@ -2,7 +2,7 @@
 
 TFLite scales quantized operands before it compares them: it shifts them left by 8 bits, multiplies
 them by their scale and rounds twice (comparisons.h, left_shift = 8). Regor takes 8 from the shift
-instead, but leaves the first rounding where it was, so that it is coarser by 8 bits.
+instead, but leaves the first rounding in place, so it is coarser by 8 bits.
 """
 
 from collections.abc import Sequence
@@ -87,7 +87,7 @@ def clips_wide_quotient(site: OperatorSite) -> bool:
 
 
 def truncates_scale(site: OperatorSite) -> bool:
-    """Return whether a layer with int16 inputs has a bias of 32 bits, if only a declared one."""
+    """Return whether a layer with int16 inputs has a 32-bit bias, even if only a declared one."""
     if not is_u85(site) or site.code not in _INPUTS:
         return False
     position = _INPUTS[site.code]
@@ -98,8 +98,8 @@ def truncates_scale(site: OperatorSite) -> bool:
 def moves_small_window(site: OperatorSite) -> bool:
     """Return whether a TRANSPOSE_CONV leaves two rows or columns or more between its windows.
 
-    TFLite crops the output by what windows overlap, at least 0 (padding.h, ComputePadding). Regor
-    does not limit it, so that half of the gap comes before the first window.
+    TFLite crops the output by the windows' overlap, at least 0 (padding.h, ComputePadding). Regor
+    sets no limit, so half of the gap comes before the first window.
     """
     if not is_u85(site) or site.code != "TRANSPOSE_CONV":
         return False
@@ -113,8 +113,8 @@ def moves_small_window(site: OperatorSite) -> bool:
 def pools_on_accumulators(site: OperatorSite) -> bool:
     """Return whether a padded maximum has a stride of more than 3.
 
-    Regor makes a maximum of each place within the window, on the accumulators of the ones before.
-    Without padding it makes one of each window. A stride has no effect along a single output.
+    Regor emits a maximum for each place within the window, on the accumulators of the ones before.
+    Without padding it emits one for each window. A stride has no effect along a single output.
     """
     if not is_u85(site) or site.code not in ("MAX_POOL_2D", "TOSA_MAX_POOL2D"):
         return False
@@ -138,13 +138,13 @@ def _pads_pool(site: OperatorSite) -> bool:
 
 
 def _of_axes(site: OperatorSite, option: str, names: Sequence[str]) -> tuple[int, int]:
-    """Return an option of both axes, by what its name has for height and for width."""
+    """Return an option of both axes, given the parts of its name for height and width."""
     options = site.operator.options
     return options[option.format(names[0])], options[option.format(names[1])]
 
 
 def copies_int64(site: OperatorSite) -> bool:
-    """Return whether the operator is a copy of int64 that Regor makes by accumulators."""
+    """Return whether the operator is a copy of int64 that Regor computes with accumulators."""
     return is_u85(site) and site.code in _COPIES and site.dtype == "int64"
 
 

@@ -1,4 +1,4 @@
-"""One erratum: a condition on an operator and its neighbours, and what the user is told."""
+"""One erratum: a condition on an operator and its neighbours, and the user's message."""
 
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version

@@ -1,8 +1,8 @@
-"""Let the partitions of a compiled network share their memories, as those of one Vela run do.
+"""Let the partitions of a compiled network share their memories, as after one run of Vela.
 
 ExecuTorch's delegates were each compiled alone: each has a blob of weights from address 0 of region
-0, and nothing says how much of region 2, the fast scratch, they use. So the blobs are joined and
-the streams rewritten, and the fast scratch gets the size that the streams reach.
+0, and nothing states how much of region 2, the fast scratch, they use. So the blobs are joined, the
+streams rewritten, and the fast scratch gets the size that the streams reach.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ _ALIGNMENT = 16
 
 
 def with_one_blob(network: Network, streams: Sequence[Payload]) -> Network:
-    """Return the network with one blob for all partitions, which `streams` belong to in order.
+    """Return the network with one blob for all partitions; `streams` are theirs, in order.
 
     Equal blobs are stored once. A stream changes if its blob does not come first.
     """
@@ -81,7 +81,7 @@ def with_one_scratch(network: Network) -> Network:
 
 
 def npu_operators(network: Network) -> list[Operator]:
-    """Return the operators that stand for command streams."""
+    """Return the operators that represent command streams."""
     return [op for op in network.graph.operators if op.custom_code == CUSTOM_CODE]
 
 

@@ -1,4 +1,4 @@
-"""Tell each command of a stream which of the network's operators it computes."""
+"""Assign to each command of a stream the network's operator that it computes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ def read_sources(
 def with_sources(
     partitions: Sequence[Partition], residual: Residual, sources: Sequence[Sources]
 ) -> tuple[Partition, ...]:
-    """Return partitions whose streams know the operators of their commands.
+    """Return partitions whose streams record their commands' operators.
 
     `sources` are those of Vela's streams.
     """
@@ -44,7 +44,7 @@ def with_sources(
 
 
 def sourced(stream: Stream, theirs: bytes, known: Sources) -> Stream:
-    """Return a stream that knows the operators of its commands, given those of Vela's stream.
+    """Return a stream that records its commands' operators, given those of Vela's stream.
 
     Ours may have other commands between the same operations.
     """

@@ -1,6 +1,6 @@
-"""Parts of a graph of TOSA's operators that Vela compiles as files of their own.
+"""Parts of a graph of TOSA's operators that Vela compiles as separate files.
 
-Vela takes a .tosa file wholly or not at all, so operators that it refuses divide the graph into
+Vela takes a .tosa file completely or not at all, so operators that it refuses divide the graph into
 stages: a part never waits for the CPU after it has started. An operator belongs to the stage after
 the last CPU operator on which it depends.
 """
@@ -102,7 +102,7 @@ def _stages(graph: Graph, on_npu: Collection[int]) -> dict[int, int]:
 
 
 def _parts(graph: Graph, operators: Sequence[int]) -> Iterator[Part]:
-    """Yield parts whose operators share tensors, split where they have too many ends."""
+    """Yield parts whose operators share tensors, split if they have too many ends."""
     for connected in _connected(graph, operators):
         part = make_part(graph, connected)
         if part.ends <= OWN_BASES or len(connected) == 1:

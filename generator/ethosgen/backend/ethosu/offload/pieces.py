@@ -1,10 +1,10 @@
 """Operators that Vela divides into thousands of operations: they stay on the CPU.
 
 Regor (compiler/scheduler_decompose.cpp, DecomposeLeadingDimensions) makes an NPU operation for each
-index of the leading axes, that is all but the last two of a matrix product, the batch of a window,
-and all but the last three of an element-wise operator that broadcasts or of one that copies a part
-of a tensor. Its scheduler needs two milliseconds for each, so that an axis of 65,536 takes minutes,
-and the NPU starts as many operations.
+index of the leading axes, which are all but the last two of a matrix product, the batch of a
+window, and all but the last three of an elementwise operator that broadcasts or copies a part of a
+tensor. Its scheduler needs two milliseconds for each, so an axis of 65,536 takes minutes, and the
+NPU starts as many operations.
 """
 
 import math

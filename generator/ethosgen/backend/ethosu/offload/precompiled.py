@@ -136,7 +136,7 @@ def plan_compiled(
 
 
 def _are_ends_apart(network: Network) -> bool:
-    """Return whether no partition reads the network's inputs or writes its outputs itself."""
+    """Return whether no partition itself reads the network's inputs or writes its outputs."""
     ends = {*network.graph.inputs, *network.graph.outputs}
     return not any(
         ends.intersection((*op.inputs, *op.outputs)) for op in _npu_operators(network.graph)

@@ -122,7 +122,7 @@ class _Search:
     def _alike(self, known: Mapping[int, str], culprit: int) -> dict[int, str]:
         """Return refused operators of a culprit's kind; after several in a row, all the rest.
 
-        Return none if the network is refused even without all of them, as the cause is another.
+        Return none if the network is refused even without all of them: the cause is another.
         """
         kinds = self._kinds
         alike = [i for i in self._without(known) if kinds[i] == kinds[culprit]]

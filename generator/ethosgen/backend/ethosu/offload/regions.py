@@ -175,7 +175,7 @@ def own_regions(commands: bytes, spans: Sequence[Extent], isa: InstructionSet = 
 
 
 def shifted(commands: bytes, region: int, offset: int, isa: InstructionSet = U55) -> bytes:
-    """Rewrite a command stream so that it finds at `offset` what was at 0 in a region."""
+    """Rewrite a command stream so that the content at 0 in a region moves to `offset`."""
 
     def shift(wanted: dict[int, int]) -> dict[int, int]:
         regions, addresses = _split(wanted)
@@ -193,10 +193,10 @@ _Move = Callable[[dict[int, int]], dict[int, int]]
 def _rewritten(
     commands: bytes, table: _AddressCodes, groups: Mapping[int, str], move: _Move
 ) -> bytes:
-    """Rewrite a stream: `move` gets a group's registers as they are, and returns the new ones.
+    """Rewrite a stream: `move` gets a group's registers and returns the new ones.
 
-    `groups` has the group of each address register. Other registers stay as they are. Branches
-    follow their targets, where no register is taken to be written yet.
+    `groups` has the group of each address register. Other registers do not change. Branches follow
+    their targets, where no register counts as written yet.
     """
     regions = table.regions(groups)
     held = {name: _Group() for name in regions.values()}

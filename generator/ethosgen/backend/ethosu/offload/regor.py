@@ -52,7 +52,8 @@ def compile_network(
     separate_io: bool,
     ignore: tuple[str, ...],
 ) -> dict[str, Any]:
-    """Compile a file, TFLITE or TOSA; return the .tflite made, figures and tables as plain values.
+    """Compile a file, TFLITE or TOSA; return the resulting .tflite, figures and tables as plain
+    values.
 
     `architecture` has name, macs, cores, system_config, memory_mode, optimise ("Performance" or
     "Size"), arena_bytes, and without: features that the scheduler must not use. Regor raises

@@ -54,7 +54,7 @@ class _Growth:
         self.operators: list[Operator] = []
 
     def read(self, ours: int, theirs: Tensor) -> int:
-        """Return a tensor of the original shape for reading, made from Vela's tensor."""
+        """Return a tensor of the original shape for reading, derived from Vela's tensor."""
         tensor = self._scaled(ours, theirs)
         if not _is_reshaped(tensor, theirs):
             return ours
@@ -66,7 +66,7 @@ class _Growth:
         return self._shaped[key]
 
     def written(self, ours: int, theirs: Tensor) -> int:
-        """Return a tensor of the original shape for writing, from which Vela's tensor is made."""
+        """Return a tensor of the original shape for writing; Vela's is derived from it."""
         tensor = self._scaled(ours, theirs)
         return self._add(tensor, theirs) if _is_reshaped(tensor, theirs) else ours
 

@@ -222,7 +222,7 @@ class Residual:
     def _matched(self, tensors: Sequence[int], spans: Sequence[Extent]) -> dict[int, Extent]:
         """Match the tensors of a region with Regor's spans by name, or by order if names repeat.
 
-        Regor lays tensors out in order of first use, the order of an operator's inputs and outputs.
+        Regor lays tensors out in order of first use: that of an operator's inputs and outputs.
         """
         placed: dict[int, Extent] = {}
         for index in tensors:

@@ -60,7 +60,7 @@ def products_weights(graph: Graph) -> set[int]:
 
 
 def _per_channel(weights: Tensor) -> Quantization | None:
-    """Return the same quantization with a scale for each output channel, two for a single one."""
+    """Return the same quantization with a scale per output channel, two for a single channel."""
     quantization = weights.quantization
     if quantization is None or not quantization.is_per_tensor:
         return quantization

@@ -60,7 +60,7 @@ def in_order(graph: Graph, sources: Mapping[int, int], network: Network, *, plac
     concerned = [op for op in graph.operators if op.index in effects]
     wanted = sorted(concerned, key=lambda op: sources[op.index])
     if placed and wanted == concerned:
-        return graph  # Vela's order is right, and its placement fits it best
+        return graph  # Vela's order is correct, and fits its placement best
     order = tuple(_merged(graph, wanted))
     if placed:
         _check_lives(graph, order)
@@ -68,7 +68,7 @@ def in_order(graph: Graph, sources: Mapping[int, int], network: Network, *, plac
 
 
 def _has_effects(operator: Operator, network: Network, depth: int = 0) -> bool:
-    """Return whether an operator uses variables, also in nested subgraphs."""
+    """Return whether an operator uses variables, even in nested subgraphs."""
     if operator.code not in STATEFUL or depth > len(network.graphs):
         return False
     if operator.code not in ("IF", "WHILE"):

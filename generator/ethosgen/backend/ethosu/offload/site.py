@@ -16,7 +16,7 @@ TABLES = ("HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "TANH", "ELU", "GELU", "EXP", 
 
 
 class ErrataTarget(Protocol):
-    """What errata ask of the target that a network is compiled for."""
+    """The compilation target, as the errata's conditions need it."""
 
     @property
     def npu(self) -> str:

@@ -1,4 +1,4 @@
-"""The errata of TOSA's operators: what Vela compiles to something else than TOSA means.
+"""The errata of TOSA's operators: cases that Vela compiles to other results than TOSA's.
 
 Each was found on generated networks (tests/frontend/tosa); sources are below Regor's folder, as in
 errata_table.py.
@@ -80,7 +80,7 @@ class _Axis:
 
 
 def _axes(site: OperatorSite) -> list[_Axis]:
-    """Return the axes of a TRANSPOSE_CONV2D; none of another operator."""
+    """Return the axes of a TRANSPOSE_CONV2D; none for another operator."""
     if site.code != "TOSA_TRANSPOSE_CONV2D":
         return []
     options = site.operator.options

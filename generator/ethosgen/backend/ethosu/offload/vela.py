@@ -33,7 +33,7 @@ Row = Mapping[str, str]
 
 @dataclass(frozen=True)
 class SchedulerGoal:
-    """Options for Vela's scheduler: --optimise, --arena-cache-size, and what it must not do.
+    """Options for Vela's scheduler: --optimise, --arena-cache-size, and disabled features.
 
     `optimise` is "Performance" or "Size"; `arena_bytes` None means all addressable memory.
     `without` names features of Regor's scheduler.

@@ -26,7 +26,7 @@ def refusal(
 ) -> tuple[Channel, int, NpuFault] | None:
     """Return channel, region and fault of the first access that the bus refuses.
 
-    The fault names the operand, for whoever knows the network but not the addresses.
+    The fault names the operand, for readers who know the network but not the addresses.
     """
     for access in operation.accesses():
         if access.region is None:

@@ -125,7 +125,7 @@ def _end(queue: Sequence[float], behind: int) -> float:
 def memory_rates(
     accelerator: EthosU, _steps: Sequence[IssuedOperation], _ports: Ports | None, regions: int
 ) -> list[float]:
-    """Return the bytes per cycle of each region's memory on U55 and U65, as the estimate has it."""
+    """Return the assumed bytes per cycle of each region's memory on U55 and U65."""
     sram = _SRAM_BYTES_PER_CYCLE[accelerator.product]
     return [_FLASH_BYTES_PER_CYCLE if i == _READ_ONLY_REGION else sram for i in range(regions)]
 

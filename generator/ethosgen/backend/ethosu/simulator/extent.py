@@ -1,4 +1,4 @@
-"""How far into a region a stream's operations reach, without running them."""
+"""The part of a region that a stream's operations reach, found without running them."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ class _Recorder(Bus):
         self.ends: dict[int, int] = {}
 
     def view(self, address: int, length: int) -> Bytes:
-        """Record an access; return bytes that mean nothing."""
+        """Record an access; return meaningless bytes."""
         if length:
             self._record(address + length)
         return np.broadcast_to(np.uint8(0), (length,))
@@ -50,7 +50,7 @@ class _Recorder(Bus):
         dtype: np.dtype[Any],
         write: bool = False,
     ) -> NDArray[Any]:
-        """Record an access; return elements that mean nothing."""
+        """Record an access; return meaningless elements."""
         steps = ((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
         self._record(address + sum(max(step, 0) for step in steps) + dtype.itemsize)
         return np.broadcast_to(np.zeros((), dtype), shape)

@@ -1,4 +1,4 @@
-"""The generations of the NPU: what of the simulator belongs to U55 and U65, and what to U85."""
+"""The generations of the NPU: the simulator's parts for U55 and U65, and those for U85."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
@@ -89,7 +89,7 @@ def spans(
 def memory_rates(
     accelerator: EthosU, steps: Sequence[IssuedOperation], ports: Ports | None, regions: int
 ) -> list[float]:
-    """Return the bytes per cycle of so many regions' memories."""
+    """Return the bytes per cycle of this many regions' memories."""
     own = cycles.memory_rates if accelerator.u85 is None else u85_cycles.memory_rates
     return own(accelerator, steps, ports, regions)
 

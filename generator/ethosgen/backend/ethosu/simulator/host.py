@@ -115,7 +115,7 @@ class PartitionRunner:
     def _check_bools(self, partition: Partition, call: _Call) -> None:
         """Raise NpuFault for a bool other than 0 and 1 that leaves the NPU.
 
-        Vela computes with -1 for true. The code on the CPU would read it, and NumPy hide it.
+        Vela computes with -1 for true. Code on the CPU would read it, and NumPy would hide it.
         """
         for name, place in call.outputs:
             if (
@@ -127,9 +127,9 @@ class PartitionRunner:
                 raise self._located(NpuFault("bool", reason), partition)
 
     def _located(self, fault: NpuFault, partition: Partition) -> NpuFault:
-        """Return a fault with the operator and the tensor that the command is for.
+        """Return a fault with its command's operator and tensor.
 
-        Where Vela does not say which operator that is, it is the whole partition.
+        If Vela does not name the operator, it is the whole partition.
         """
         source = stream_of(partition).sources.get(fault.offset)
         if source is None:

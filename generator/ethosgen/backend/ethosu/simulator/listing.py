@@ -13,8 +13,8 @@ def list_operations(
 ) -> list[tuple[int, NpuOperation]]:
     """Return each operation with the offset of its command.
 
-    Its cycles are those by which it delays the stream's end, as copies run beside operations. So
-    the sum over the stream is what the PMU counts.
+    Its cycles are its delay of the stream's end, since copies run beside operations. So their sum
+    over the stream is the PMU's count.
     """
     steps = load(stream, accelerator, ports).steps
     operations, before = [], 0

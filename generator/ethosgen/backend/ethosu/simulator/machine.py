@@ -174,7 +174,7 @@ class Machine:
             self._programs.clear()  # not needed again: they are larger than the prepared operations
 
     def _branching(self, run: "_PreparedProgram") -> RunReport:
-        """Run a stream with branches: only the results say which command comes next."""
+        """Run a stream with branches: only the results determine the next command."""
         walk = Walk(run.memory.tobytes(), registers_of(self.accelerator), follows=True)
         executed, ahead = tee(walk.steps())
         done: list[IssuedOperation] = []
@@ -192,7 +192,7 @@ class Machine:
         actions: list[Action],
         index: int,
     ) -> None:
-        """Execute actions[index], prepared now if it is not, with all checks and the observer."""
+        """Execute actions[index], prepared now if necessary, with all checks and the observer."""
         try:
             if self.observer is not None:
                 self.observer.before(context, step)
@@ -300,8 +300,8 @@ def prepare(context: Context, operation: Operation) -> Action:
 def load(stream: bytes, accelerator: EthosU, ports: Ports | None = None) -> _Program:
     """Decode a stream into operations; a fault is stored, and raised when execution reaches it.
 
-    Each command comes once, whatever branches there are. The estimate of cycles infers the regions'
-    ports from the stream if they are unknown.
+    Each command comes once, whatever the branches. The estimate of cycles infers the regions' ports
+    from the stream if they are unknown.
     """
     walk = Walk(stream, registers_of(accelerator), follows=False)
     steps: list[IssuedOperation] = []

@@ -68,7 +68,7 @@ class Bus:
         )
 
     def _near(self, start: int, end: int) -> str:
-        """Return which memory is nearest to a range, and where it is."""
+        """Return the memory nearest to a range, and its place."""
         if not self._segments:
             return ""
         near = min(

@@ -147,7 +147,7 @@ class Channel(IntEnum):
 
     @property
     def title(self) -> str:
-        """The operand that passes through it, for messages."""
+        """Its operand, for messages."""
         return _TITLES[self]
 
 
@@ -235,7 +235,7 @@ class WeightLayout:
 
 
 class MacFree:
-    """What does not use the MAC units."""
+    """An operation without the MAC units."""
 
     __slots__ = ()
 
@@ -246,7 +246,7 @@ class MacFree:
 
 
 class CopyOperation(MacFree):
-    """What copies bytes."""
+    """An operation that copies bytes."""
 
     __slots__ = ()
 
@@ -291,7 +291,7 @@ class Windowed(MacFree):
         return height, width, self.ifm_depth
 
     def accesses(self) -> Iterator[Access]:
-        """Yield every access to memory but that of the lookup table."""
+        """Yield every access to memory except the lookup table's."""
         yield MapAccess("ofm", Channel.OFM, self.ofm.fm, self.ofm.shape)
         yield MapAccess("ifm", Channel.IFM, self.ifm, self.ifm_shape)
 
@@ -312,7 +312,7 @@ class Convolution(Windowed):
         return products * (1 if self.depthwise else self.ifm_depth)
 
     def accesses(self) -> Iterator[Access]:
-        """Yield every access to memory but that of the lookup table."""
+        """Yield every access to memory except the lookup table's."""
         yield from Windowed.accesses(self)
         for stream in self.weights:
             yield StreamAccess("weights", Channel.WEIGHTS, stream)
@@ -352,7 +352,7 @@ class Elementwise(MacFree):
         return height, width, depth
 
     def accesses(self) -> Iterator[Access]:
-        """Yield every access to memory but that of the lookup table."""
+        """Yield every access to memory except the lookup table's."""
         yield MapAccess("ofm", Channel.OFM, self.ofm.fm, self.ofm.shape)
         yield MapAccess("ifm", Channel.IFM, self.ifm, self.ofm.shape)
         if self.ifm2 is not None:
@@ -412,14 +412,14 @@ class Operation(Protocol):
 
     @property
     def ofm(self) -> Output | None:
-        """Where its results go, None for a copy."""
+        """The target of its results, None for a copy."""
 
     @property
     def macs(self) -> int:
         """Number of multiplications in the MAC units."""
 
     def accesses(self) -> Iterator[Access]:
-        """Yield every access to memory but that of the lookup table."""
+        """Yield every access to memory except the lookup table's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
-"""What differs between the registers of the generations: Arm's ethosu55_, 65_ and 85_interface.h.
+"""The differences between the generations' registers: Arm's ethosu55_, 65_ and 85_interface.h.
 
-All else is the same: offsets of the control registers and the base pointers, the bits of STATUS
-and CMD, and the PMU's registers among themselves.
+Everything else is the same: offsets of the control registers and the base pointers, the bits of
+STATUS and CMD, and the PMU's registers among themselves.
 """
 
 from collections.abc import Callable, Mapping

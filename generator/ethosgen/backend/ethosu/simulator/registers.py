@@ -7,8 +7,8 @@ rewritten at each step, so that a stray write does not last.
 
 The AXI limits (AXI_LIMIT0 to 3; on U85 AXI_SRAM and AXI_EXT) and U85's POWER_CTRL keep their
 values. The limits bound the number of outstanding accesses, which the estimate of cycles ignores;
-U85's estimate uses REGIONCFG's choice of port. Offsets here are those of all generations;
-register_map.py has what differs.
+U85's estimate uses REGIONCFG's choice of port. Offsets here apply to all generations;
+register_map.py has the differences.
 """
 
 import logging

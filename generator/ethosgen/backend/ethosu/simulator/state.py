@@ -299,7 +299,7 @@ class CommandRegisters:
 
 
 def check_pooled_depth(window: Windowed, mode: IntEnum) -> None:
-    """Raise NpuFault "parse" unless a pooling has an OFM as deep as its mode makes it."""
+    """Raise NpuFault "parse" unless a pooling's OFM has the depth of its mode."""
     depth, wanted = window.ofm.shape[2], window.ifm_depth
     if depth != (1 if mode is PoolingMode.REDUCE_SUM else wanted):
         depths = f"{wanted} and {depth}"
@@ -321,7 +321,7 @@ def parts_of(
 
 
 def operand_code(command: Command, operand: int, codes: Iterable[_Code]) -> _Code:
-    """Return the code that an operation's operand is; NpuFault "parse" if Arm defines none."""
+    """Return the code of an operation's operand; NpuFault "parse" if Arm defines none."""
     (field,) = command.fields
     value = field.get(operand)
     for code in codes:

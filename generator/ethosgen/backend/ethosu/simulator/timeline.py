@@ -110,7 +110,7 @@ class _Open:
         return self.memory == memory and self.start < end and start < self.end
 
     def continues(self, memory: str, start: int, end: int, operator: int | None) -> bool:
-        """Return whether an operation writes more of the same, before anything reads it."""
+        """Return whether an operation writes more of the same buffer before anything reads it."""
         if self.operator != operator or operator is None or self.parts or self.is_read:
             return False
         return self.memory == memory and self.start <= end and start <= self.end
@@ -128,7 +128,7 @@ class _Open:
 
 @dataclass
 class _Watched:
-    """What a stream's operations have read and written so far."""
+    """The bytes that a stream's operations have read and written so far."""
 
     memories: Sequence[str]
     operators: list[int | None]

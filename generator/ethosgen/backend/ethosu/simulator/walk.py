@@ -16,7 +16,7 @@ _WAITS = {"NPU_OP_DMA_WAIT": "dma_wait", "NPU_OP_KERNEL_WAIT": "kernel_wait"}
 
 
 class Walk:
-    """The way of one run through a stream, up to NPU_OP_STOP.
+    """The path of one run through a stream, up to NPU_OP_STOP.
 
     U85's branches are taken if `follows`; otherwise each command comes once, in stream order.
     `flag` is COND_STATUS.result_flag, which the caller sets after each operation: whether its

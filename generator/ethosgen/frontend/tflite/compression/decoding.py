@@ -1,7 +1,7 @@
 """Decodes the inputs of a TFLM_DECODE, in TensorFlow Lite Micro's three formats of compression.
 
 An encoded tensor comes with another, which has 16 bytes of metadata and then a table
-(tensorflow/lite/micro/kernels/decode_state*.h). Bits are read from each byte's highest one on.
+(tensorflow/lite/micro/kernels/decode_state*.h). Bits are read from each byte's highest bit on.
 """
 
 from typing import Any

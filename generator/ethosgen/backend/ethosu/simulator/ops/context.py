@@ -58,7 +58,7 @@ class Order(Protocol):
 
 
 class WeightDecoder(Protocol):
-    """How a generation of the NPU stores weights and scale records."""
+    """A generation's storage of weights and scale records."""
 
     def orders(self, operation: Convolution) -> tuple[Any, ...]:
         """Return the order of each stream's weights, as `Order`."""
@@ -168,7 +168,7 @@ class Shram:
 
 @dataclass
 class Inner:
-    """What U85 keeps between operations: chaining buffers, and accumulators."""
+    """U85's state between operations: chaining buffers, and accumulators."""
 
     buffers: dict[int, NDArray[np.int64]] = field(default_factory=dict)
     accumulators: NDArray[np.int64] | None = None

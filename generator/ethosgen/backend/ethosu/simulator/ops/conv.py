@@ -66,7 +66,7 @@ def prepare(context: Context, operation: Convolution, ofm: OutputTarget) -> Acti
 
 
 def check_work(context: Context, operation: Convolution) -> None:
-    """Raise NpuFault for a convolution that is too much for the NPU, or for the model."""
+    """Raise NpuFault for a convolution that is too large for the NPU, or for the model."""
     macs = operation.macs
     taps = operation.kernel.size[0] * operation.kernel.size[1]
     if taps > (_MAX_TAPS if context.accelerator.u85 is None else _MAX_U85_TAPS):

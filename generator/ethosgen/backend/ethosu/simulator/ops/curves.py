@@ -1,8 +1,8 @@
 """The built-in activation functions TANH and SIGMOID, on 16-bit results.
 
 Their input is in units of 1 / (3 * 4096), their output in units of 1 / 32768. Arm publishes the
-scales but not the bits; the model computes as TFLite's int16 kernels, which interpolate linearly in
-a table of sigmoid(i / 24). Hardware has more intermediate precision (according to a comment in
+scales but not the bits; the model computes like TFLite's int16 kernels, which interpolate linearly
+in a table of sigmoid(i / 24). Hardware has more intermediate precision (according to a comment in
 Regor's lstm.cpp), so its results can differ in the last bits.
 """
 

@@ -35,7 +35,7 @@ Finish = Callable[[Ints], None]
 
 
 class OutputTarget(Protocol):
-    """Where an operation's results go: a feature map in memory, or in U85 a chaining buffer."""
+    """The target of an operation's results: a feature map, or in U85 a chaining buffer."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -194,7 +194,7 @@ def _unlimited(activation: Activation) -> Activation:
 
 
 def interpolate(table: Ints, values: Ints) -> Ints:
-    """Look up 16-bit values, and round what is between two entries."""
+    """Look up 16-bit values, and round values between two entries."""
     base, slope, fraction = line_of(table, values)
     result: Ints = base + (slope * fraction + 64 >> LUT16_FRACTION_BITS)
     return result

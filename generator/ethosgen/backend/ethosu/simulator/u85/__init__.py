@@ -1,1 +1,1 @@
-"""What Ethos-U85 does differently: registers, operations, weight streams and output stage."""
+"""Ethos-U85's differences: registers, operations, weight streams and output stage."""

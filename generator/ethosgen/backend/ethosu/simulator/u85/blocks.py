@@ -1,4 +1,4 @@
-"""The blocks in which U85 processes feature maps, as Regor's ethos_u85.cpp has them."""
+"""The blocks in which U85 processes feature maps, as in Regor's ethos_u85.cpp."""
 
 import math
 

@@ -4,8 +4,8 @@ A convolution or a pooling processes the OFM in blocks. For a block, the MAC uni
 per microblock and kernel step, and the output unit some cycles per element. Both work in parallel
 on different blocks, but no block is faster than a quarter of both and of its transfers together,
 because four blocks are in flight. The first block's way in and the last one's way out are added.
-Elementwise operations need the output unit alone. Operations in a chain add their cycles per
-element of the output unit to those of the chain's first.
+Elementwise operations need only the output unit. Operations in a chain add their cycles per element
+of the output unit to those of the chain's first.
 
 If copies of weights divide a convolution by its channels, its parts cost no more than the whole.
 
@@ -142,7 +142,7 @@ def memory_rates(
 def _timed(
     accelerator: EthosU, memories: RegionMemories, steps: Sequence[IssuedOperation]
 ) -> Iterator[tuple[IssuedOperation, float | None]]:
-    """Yield each step with its cycles; those of a chain belong to its first operation."""
+    """Yield each step with its cycles; a chain's belong to its first operation."""
     last: Operation | None = None
     for index, step in enumerate(steps):
         operation = step.operation
@@ -186,7 +186,7 @@ def _apart_from_depth(operation: U85Convolution) -> tuple[object, ...]:
 
 
 def _without_place(fm: FeatureMap) -> FeatureMap:
-    """Return the layout that parts of a feature map have in common."""
+    """Return the layout that parts of a feature map share."""
     return replace(fm, bases=(0, 0, 0, 0))
 
 
@@ -312,7 +312,7 @@ class _BufferChain:
 
 
 def _read_burst(layout: ActivationFormat, element: int, shape: Shape, block: Shape) -> int:
-    """Return the bytes that a block of an IFM has in sequence in memory."""
+    """Return the contiguous bytes of an IFM's block in memory."""
     if layout is ActivationFormat.NHCWB16:
         return _brick_burst(element, shape, block)
     whole = shape[2] * element == block[2]
@@ -320,7 +320,7 @@ def _read_burst(layout: ActivationFormat, element: int, shape: Shape, block: Sha
 
 
 def _write_burst(layout: ActivationFormat, element: int, shape: Shape, block: Shape) -> int:
-    """Return the bytes that a block of an OFM has in sequence in memory."""
+    """Return the contiguous bytes of an OFM's block in memory."""
     if layout is ActivationFormat.NHCWB16:
         return _brick_burst(element, shape, block)
     if block[2] <= _BRICK and shape[2] * element == block[2]:
@@ -400,7 +400,7 @@ def _sums_channels(operation: Kernel) -> bool:
 def _sub_kernel_cycles(
     accelerator: EthosU, operation: Kernel, units: Shape, elements: int
 ) -> float:
-    """Return the MAC unit's cycles for a part of the kernel and a block of so many microblocks."""
+    """Return the MAC unit's cycles for a part of the kernel and a block of microblocks."""
     assert accelerator.u85 is not None
     element = bits_of(source_of(operation).dtype) // 8
     area, deep = units[0] * units[1], units[2]

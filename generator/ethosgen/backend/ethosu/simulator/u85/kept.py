@@ -1,4 +1,4 @@
-"""What U85's operations leave in the NPU for those that follow, and constants, for a trace."""
+"""The results that U85's operations leave in the NPU for later ones, and constants, for a trace."""
 
 import math
 from collections import Counter

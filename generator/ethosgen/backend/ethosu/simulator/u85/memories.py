@@ -43,7 +43,7 @@ class MemoryTiming:
         return self._rate(self.max_writes * self.ports * _USABLE, self.write_latency)
 
     def transfer_cycles(self, size: int, burst: int) -> float:
-        """Return the cycles to transfer a block whose parts in sequence have so many bytes."""
+        """Return the cycles to transfer a block whose contiguous parts have this many bytes."""
         return size * self.burst / min(burst, self.burst) / self.bandwidth
 
     def _rate(self, transactions: float, latency: int) -> float:

@@ -1,7 +1,7 @@
 """U85's operations as typed values, besides those that it shares with U55 and U65.
 
-A convolution, a pooling and an output stage are those of U55 with more parameters. Elementwise
-operations, resizing and copies are U85's own.
+A convolution, a pooling and an output stage are U55's with more parameters. Elementwise operations,
+resizing and copies are U85's own.
 """
 
 import math
@@ -120,7 +120,7 @@ class U85Layout(WeightLayout):
 
 @dataclass(frozen=True, slots=True)
 class Accumulators:
-    """What an operation's accumulators start with; `ifm2` if they are read from memory."""
+    """The initial values of an operation's accumulators; `ifm2` if they come from memory."""
 
     source: AccInput
     wide: bool
@@ -145,7 +145,7 @@ class U85Convolution(Convolution):
         return 1, self.ofm.shape[2], self.ifm_depth
 
     def accesses(self) -> Iterator[Access]:
-        """Yield every access to memory but that of the lookup table."""
+        """Yield every access to memory except the lookup table's."""
         assert isinstance(self.ofm, U85Output)
         yield from self.ofm.accesses()
         yield MapAccess("ifm", Channel.IFM, self.ifm, self.ifm_shape)
@@ -167,7 +167,7 @@ class U85Pool(Windowed):
     scales: tuple[DataStream, ...]
 
     def accesses(self) -> Iterator[Access]:
-        """Yield every access to memory but that of the lookup table."""
+        """Yield every access to memory except the lookup table's."""
         assert isinstance(self.ofm, U85Output)
         yield from self.ofm.accesses()
         if self.mode is not U85PoolingMode.NONE:
@@ -179,7 +179,7 @@ class U85Pool(Windowed):
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """An operand of an elementwise operation, and how it is scaled and repeated."""
+    """An operand of an elementwise operation, with its scaling and repetition."""
 
     operand: Operand
     scale: Scale
@@ -222,7 +222,7 @@ class U85Elementwise(MacFree):
         return {"ifm": self.first} | ({} if self.second is None else {"ifm2": self.second})
 
     def accesses(self) -> Iterator[Access]:
-        """Yield every access to memory but that of the lookup table."""
+        """Yield every access to memory except the lookup table's."""
         yield from self.ofm.accesses()
         for name, operand in self.operands.items():
             yield from operand.accesses(name, self.ofm.shape)
@@ -230,7 +230,7 @@ class U85Elementwise(MacFree):
 
 @dataclass(frozen=True, slots=True)
 class ResizeAxis:
-    """How a resize maps positions: OFM position p is at (p * step + offset) / scale of the IFM."""
+    """A resize's map of positions: OFM position p is at (p * step + offset) / scale of the IFM."""
 
     scale: int
     step: int
@@ -249,14 +249,15 @@ class Resize(MacFree):
     ofm: U85Output
 
     def accesses(self) -> Iterator[Access]:
-        """Yield every access to memory but that of the lookup table."""
+        """Yield every access to memory except the lookup table's."""
         yield from self.ofm.accesses()
         yield MapAccess("ifm", Channel.IFM, self.ifm, self.ifm_shape)
 
 
 @dataclass(frozen=True, slots=True)
 class CopyEnd:
-    """One end of a copy. `strides` are those of planes and rows; `indexed` ends have them chosen.
+    """One end of a copy. `strides` are those of planes and rows; for `indexed` ends, indices choose
+    the rows.
 
     A region of None is the NPU's table memory.
     """

@@ -1,4 +1,4 @@
-"""U85's output stage: clipping, tables, and where results go."""
+"""U85's output stage: clipping, tables, and destinations."""
 
 from collections.abc import Callable
 from functools import cache
@@ -135,8 +135,8 @@ def _checked(
 ) -> Callable[[Ints], NDArray[Any]]:
     """Return a function that changes nothing, but faults on another table than TFLite's.
 
-    The sources do not say how LUT_TANH and LUT_SIGMOID interpolate; with this table, which Regor
-    always gives them, the curves of TFLite are meant.
+    The sources do not say how LUT_TANH and LUT_SIGMOID interpolate; this table, which Regor always
+    gives them, stands for TFLite's curves.
     """
     wanted = _curve_table(function)
 

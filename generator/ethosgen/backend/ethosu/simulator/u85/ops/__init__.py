@@ -1,4 +1,4 @@
-"""How U85's operations compute."""
+"""The arithmetic of U85's operations."""
 
 from ethosgen.backend.ethosu.simulator.u85.ops import conv, dma, elementwise, pool, resize
 

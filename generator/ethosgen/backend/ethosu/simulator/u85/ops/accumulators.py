@@ -1,4 +1,4 @@
-"""What the accumulators of a convolution or a pooling start with."""
+"""The initial accumulators of a convolution or a pooling."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ from ethosgen.values.errors import NpuFault
 
 
 def starts(context: Context, accumulators: Accumulators, shape: Shape) -> Callable[[], Ints]:
-    """Return a function that returns the accumulators' first values, of the OFM's shape."""
+    """Return a function that returns the accumulators' initial values, of the OFM's shape."""
     if accumulators.source is AccInput.RESET:
         nothing = np.zeros((1, 1, 1), np.int64)
         return lambda: nothing

@@ -1,8 +1,8 @@
 """NPU_OP_CONV and NPU_OP_DEPTHWISE on U85.
 
-A convolution that starts with empty accumulators is computed as on U55. Others have a matrix from
-memory for their weights, or start with the accumulators of the operation before, or with IFM2;
-Regor makes a convolution whose weights are not constant of such products, one for each tap.
+A convolution that starts with empty accumulators is computed as on U55. Others take a matrix from
+memory as weights, or start with the previous operation's accumulators, or with IFM2; Regor builds a
+convolution with variable weights from such products, one for each tap.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def prepare(context: Context, operation: U85Convolution, ofm: OutputTarget) -> A
 def _accumulate(
     context: Context, operation: U85Convolution, ofm: OutputTarget, summed: _Sums
 ) -> Action:
-    """Add sums of products to what the accumulators start with."""
+    """Add sums of products to the initial accumulators."""
     start = starts(context, operation.accumulators, operation.ofm.shape)
     activate = activation(context, operation.ofm)
     assert isinstance(operation.ofm, U85Output)

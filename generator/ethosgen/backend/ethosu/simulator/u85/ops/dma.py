@@ -1,4 +1,4 @@
-"""NPU_OP_DMA_START on U85: copies of up to three dimensions, whose rows indices may choose."""
+"""NPU_OP_DMA_START on U85: copies of up to three dimensions; indices may choose the rows."""
 
 import math
 
@@ -30,7 +30,7 @@ def _window(context: Context, end: CopyAccess, write: bool = False) -> Bytes:
 
 
 def _indexed(context: Context, operation: U85Dma, indices: Indices) -> Action:
-    """Copy rows to or from places that indices choose, one after the other."""
+    """Copy rows, one by one, to or from places that indices choose."""
     chosen, is_source = operation.source, operation.source.indexed
     if not is_source:
         chosen = operation.destination

@@ -176,7 +176,7 @@ def _logical_shift(*, is_whole: bool) -> Binary:
     """Return a function that shifts right, with zeros from the left.
 
     The sources do not say whether a negative operand of 8 or 16 bits gets zeros from the 8th, the
-    16th or the 32nd bit, so there it faults.
+    16th or the 32nd bit, so it faults.
     """
 
     def shift(a: Ints, b: Ints) -> Ints:
@@ -193,7 +193,7 @@ def _logical_shift(*, is_whole: bool) -> Binary:
 def _divide(a: Ints, b: Ints) -> Ints:
     """Divide towards zero; NpuFault where the sources do not define the result.
 
-    These are a divisor of 0, and a quotient that exceeds 32 bits: -2**31 divided by -1.
+    They do not for a divisor of 0, and for a quotient that exceeds 32 bits: -2**31 divided by -1.
     """
     if not b.all():
         raise NpuFault("parse", "a division by 0 is not modelled")

@@ -82,7 +82,7 @@ def _elements(context: Context, operation: U85Pool, fill: int) -> Callable[[], N
 
 
 def _check_windows(operation: U85Pool) -> None:
-    """Refuse windows of nothing but padding: the sources do not define their maximum."""
+    """Refuse windows that contain only padding: the sources do not define their maximum."""
     if not covered_counts(operation).all():
         raise NpuFault("parse", f"pooling {operation.mode.name} of only padding is not modelled")
 

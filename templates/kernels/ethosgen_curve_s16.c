@@ -5,6 +5,9 @@
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
+#define SIGMOID ethosgen_curve_s16_sigmoid
+#define TANH ethosgen_curve_s16_tanh
+
 #include "ethosgen_curve.h"
 #include "ethosgen_kernels_s16.h"
 
@@ -42,16 +45,16 @@ static inline void store(int16_t *to, values x, int32_t count)
 /* Apply the curve to at most UNITS elements; tanh needs no further bounds. */
 static inline void bend(int16_t *output, const int16_t *input, int32_t count,
                         const int16_t *lines, const struct ethosgen_curve_s16 *by,
-                        const struct curve *curve)
+                        const int32_t *curve)
 {
     values x = bent(shifted(load(input, count) * by->factor, by->shift), lines, curve);
 
-    store(output, curve == &TANH ? x : bounded(x, LEAST, MOST), count);
+    store(output, curve == TANH ? x : bounded(x, LEAST, MOST), count);
 }
 
 static inline void bend_all(int16_t *output, const int16_t *input, int32_t count,
                             const int16_t *lines, const struct ethosgen_curve_s16 *by,
-                            const struct curve *curve)
+                            const int32_t *curve)
 {
     for (; count >= UNITS; count -= UNITS) {
         bend(output, input, UNITS, lines, by, curve);
@@ -69,8 +72,8 @@ void ethosgen_curve_s16(int16_t *output, const int16_t *input, int32_t count, co
     const struct ethosgen_curve_s16 by = *shape;
 
     if (by.is_tanh != 0) {
-        bend_all(output, input, count, lines, &by, &TANH);
+        bend_all(output, input, count, lines, &by, TANH);
     } else {
-        bend_all(output, input, count, lines, &by, &SIGMOID);
+        bend_all(output, input, count, lines, &by, SIGMOID);
     }
 }

@@ -5,6 +5,9 @@
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
+#define SIGMOID ethosgen_lstm_sigmoid
+#define TANH ethosgen_lstm_tanh
+
 #include "ethosgen_lstm.h"
 
 #if ETHOSGEN_MVE

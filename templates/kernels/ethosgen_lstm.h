@@ -73,7 +73,7 @@ static inline void store(int16_t *to, values x, int32_t count)
 /* Return a gate's value, its curve at a 16-bit argument. */
 static inline values opened(values x, int32_t gate, const int16_t *lines)
 {
-    return bent(x * GATE_FACTOR, lines, gate == CELL ? &TANH : &SIGMOID);
+    return bent(x * GATE_FACTOR, lines, gate == CELL ? TANH : SIGMOID);
 }
 
 /* Compute the new state of some units from their gates, and return their output. */
@@ -86,7 +86,7 @@ static inline values updated(int16_t *cell, const values gates[GATES], int32_t c
 
     state = bounded(state, lstm->cell_low, lstm->cell_high);
     store(cell, state, count);
-    made = bent(shifted(state * lstm->cell_factor, lstm->cell_shift), lines, &TANH);
+    made = bent(shifted(state * lstm->cell_factor, lstm->cell_shift), lines, TANH);
     made = rescaled(made * gates[OUTPUT], &lstm->made) + to->zero_point;
     return bounded(made, to->low, to->high);
 }

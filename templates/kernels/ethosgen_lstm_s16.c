@@ -5,6 +5,9 @@
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
+#define SIGMOID ethosgen_lstm_s16_sigmoid
+#define TANH ethosgen_lstm_s16_tanh
+
 #include "ethosgen_lstm.h"
 #include "ethosgen_sums_s16.h"
 

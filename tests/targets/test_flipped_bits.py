@@ -27,8 +27,6 @@ pytestmark = needs_qemu
 WORDS = ROOT / "demo" / "kws_int8.tflite"
 UNREAD = {
     "identity": "`ethosgen identify` reads it, and no run does",
-    "SIGMOID": "numbers of a kernel's code; some processors have them in instructions",
-    "TANH": "numbers of a kernel's code; some processors have them in instructions",
 }
 """Constants of a library that the self-test need not find, and why."""
 CHECKS = "parts"

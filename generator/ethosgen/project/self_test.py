@@ -1,5 +1,6 @@
 """The templates' values for a network's self-test: its data, and its inference."""
 
+import re
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
@@ -16,6 +17,10 @@ from ethosgen.values.program import Program, Structs
 
 _FAILURES = {"commands": "ETHOSGEN_SELF_TEST_COMMANDS", "weights": "ETHOSGEN_SELF_TEST_WEIGHTS"}
 
+_CURVES = {"SIGMOID": (0, 9, 10, 1 << 14), "TANH": (0, 8, 8, 0)}
+"""Numbers in the code of kernels, wherever the weights are: see ethosgen_curve.h."""
+_OWN_CURVES = re.compile(r"^#define (SIGMOID|TANH) (\w+)$", re.MULTILINE)
+
 
 def self_test_facts(
     program: Program,
@@ -28,7 +33,7 @@ def self_test_facts(
     With weights apart from the code, the file has the golden output's CRC-32, so the code depends
     only on the network's inputs.
     """
-    parts = [] if program.plan.apart else _parts(program)
+    parts = ([] if program.plan.apart else _parts(program)) + _curves(program)
     calls = [
         _stream(program, number, facts)
         for number, facts in enumerate(streams)
@@ -103,6 +108,15 @@ def _struct(symbol: str, structs: Structs) -> dict[str, Any]:
     length, address = (("", f"&{symbol}"), ("[]", symbol))[not structs.is_one]
     declared = f"{structs.ctype} {symbol}{length}"
     return _part(address, declared, structs.data, _FAILURES["weights"])
+
+
+def _curves(program: Program) -> list[dict[str, Any]]:
+    """Return the curves of the files of kernels that have some, each under a name of its own."""
+    named = (found for text in program.sources.values() for found in _OWN_CURVES.findall(text))
+    return [
+        _part(name, f"int32_t {name}[]", struct.pack("<4i", *_CURVES[curve]), _FAILURES["weights"])
+        for curve, name in named
+    ]
 
 
 def _headers(program: Program) -> list[str]:

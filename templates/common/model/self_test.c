@@ -26,20 +26,19 @@
 /* The header's bytes before and after its own CRC. */
 #define START_BYTES ((uint32_t)offsetof(struct ethosgen_weights_header, header_crc))
 #define BEHIND_CRC ((uint32_t)offsetof(struct ethosgen_weights_header, bytes))
-#define PARTS {{ 3 + self_test.streams|length }}u
-
-{% if self_test.streams %}
-extern const struct ethosgen_npu_stream {{ name }}_npu_streams[];
+#define PARTS {{ 3 + (self_test.streams + self_test.parts)|length }}u
 
 {% endif %}
-{% elif self_test.parts %}
 {% for part in self_test.parts %}
 extern const {{ part.declared }};
 {% endfor %}
 {% if self_test.streams %}
 extern const struct ethosgen_npu_stream {{ name }}_npu_streams[];
 {% endif %}
+{% if self_test.streams or self_test.parts %}
 
+{% endif %}
+{% if self_test.parts and not apart %}
 static const struct ethosgen_self_test_part parts[] = {
 {% for part in self_test.streams + self_test.parts %}
     {{ "{" }}{{ part.address }}, {{ part.bytes }}u, 0x{{ "%08x"|format(part.crc) }}u, {{ part.failure }}},
@@ -166,7 +165,7 @@ static ethosgen_status finish({{ self_test.parameters or "void" }})
 {% include "npu/self_test.c" ignore missing %}
 {% endif %}
 {% if apart and self_test.has_run %}
-    uint32_t golden_crc = ethosgen_weights_golden({{ name }}_weights_file);
+    uint32_t golden_crc = ethosgen_weights_golden({{ name }}_weights_file.start);
 
     if (golden_crc == 0u) {
         return ETHOSGEN_OK; /* the file has none */
@@ -192,18 +191,18 @@ static ethosgen_status read_constants(struct ethosgen_self_test *state, uint32_t
 {
 {% if apart %}
     /* If the header has changed, the file's length is meaningless. */
-    ethosgen_status status = {{ name }}_weights_status();
+    ethosgen_status status = ethosgen_weights_status(&{{ name }}_weights_file);
 
     if (status != ETHOSGEN_OK) {
         return status;
     }
-    const uint8_t *file = (const uint8_t *){{ name }}_weights_file;
-    const struct ethosgen_weights_header *header = {{ name }}_weights_file;
+    const uint8_t *file = (const uint8_t *){{ name }}_weights_file.start;
+    const struct ethosgen_weights_header *header = {{ name }}_weights_file.start;
     const struct ethosgen_self_test_part parts[PARTS] = {
         {file, START_BYTES, 0u, ETHOSGEN_OK},
         {&file[BEHIND_CRC], (uint32_t)sizeof *header - BEHIND_CRC, header->header_crc, ETHOSGEN_WEIGHTS_DAMAGED},
         {&file[sizeof *header], header->bytes - (uint32_t)sizeof *header, header->content_crc, ETHOSGEN_WEIGHTS_DAMAGED},
-{% for part in self_test.streams %}
+{% for part in self_test.streams + self_test.parts %}
         {{ "{" }}{{ part.address }}, {{ part.bytes }}u, 0x{{ "%08x"|format(part.crc) }}u, {{ part.failure }}},
 {% endfor %}
     };

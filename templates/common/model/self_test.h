@@ -50,6 +50,12 @@ extern "C" {
  *     ETHOSGEN_NO_WEIGHTS           {{ name }}_init() has not accepted a file
  *     ETHOSGEN_WEIGHTS_CHANGED      the file's header has changed since
  *     ETHOSGEN_WEIGHTS_DAMAGED      a CRC-32 of the file is wrong
+{% if self_test.parts %}
+ *     ETHOSGEN_SELF_TEST_WEIGHTS    a constant of the code is wrong
+{% endif %}
+{% if self_test.streams %}
+ *     ETHOSGEN_SELF_TEST_COMMANDS   what the NPU needs beside its commands is wrong
+{% endif %}
 {% else %}
  *     ETHOSGEN_SELF_TEST_WEIGHTS    the CRC-32 of weights or other constants is wrong
 {% if commands_bytes %}

@@ -5,6 +5,9 @@
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
+#define SIGMOID ethosgen_dsp_lstm_sigmoid
+#define TANH ethosgen_dsp_lstm_tanh
+
 #include "ethosgen_dsp_cell.h"
 #include "ethosgen_dsp_sums.h"
 
@@ -24,7 +27,7 @@ static inline void rescale(int32_t *sums, int32_t count, const struct ethosgen_d
 
 /* Replace a gate's sums with the input by the gate's values. */
 static inline void bend(int32_t *forward, const int32_t *back, int32_t count, const int16_t *lines,
-                        const struct curve *curve)
+                        const int32_t *curve)
 {
     for (; count > 0; count--) {
         *forward = bent_gate(*forward + *back++, lines, curve);
@@ -64,7 +67,7 @@ static void advance(int8_t *output, const struct ethosgen_dsp_row *input,
 
             rescale(forward, count, &lstm->forward[gate]);
             rescale(back + gate * count, count, &lstm->back[gate]);
-            bend(forward, back + gate * count, count, lines, gate == CELL ? &TANH : &SIGMOID);
+            bend(forward, back + gate * count, count, lines, gate == CELL ? TANH : SIGMOID);
         }
         update(output, cell, gates, count, lines, &lstm->cell);
         output = &output[count];

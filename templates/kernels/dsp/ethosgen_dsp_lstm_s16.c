@@ -5,6 +5,9 @@
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
+#define SIGMOID ethosgen_dsp_lstm_s16_sigmoid
+#define TANH ethosgen_dsp_lstm_s16_tanh
+
 #include "ethosgen_dsp_cell.h"
 #include "ethosgen_dsp_tile_s16.h"
 
@@ -15,7 +18,7 @@ static void bend(int16_t *forward, const int16_t *back, int32_t units, const int
 {
     for (int32_t gate = 0; gate < GATES; gate++) {
         for (int32_t unit = 0; unit < units; unit++) {
-            *forward = (int16_t)bent_gate(*forward + *back++, lines, gate == CELL ? &TANH : &SIGMOID);
+            *forward = (int16_t)bent_gate(*forward + *back++, lines, gate == CELL ? TANH : SIGMOID);
             forward++;
         }
     }

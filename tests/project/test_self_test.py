@@ -13,6 +13,7 @@ import pytest
 from ethosgen import flow, frontend
 from ethosgen.oracle.tflm import golden_outputs
 from ethosgen.platforms import LIBRARY_ONLY
+from ethosgen.project.weights_file import HEADER_BYTES
 from ethosgen.samples.known import are_generated, generated, known_samples
 from ethosgen.values.network import Tensor
 from ethosgen.values.plan import IoStyle, OffloadOptions
@@ -32,6 +33,8 @@ UNTOLD = [*WARNINGS, "-Wno-conversion", "-Wno-sign-conversion"]
 """TVM's C narrows integers that fit."""
 PAGE = ROOT / "docs" / "self_test.md"
 SLICES = (1, 7, 64, 100_000_000)
+COMPARED_BYTES = 48
+"""Of a header: all but the name."""
 
 DRIVER = """
 #include "net_self_test.h"
@@ -311,6 +314,26 @@ def test_a_file_that_changes_after_init_is_refused(tmp_path: Path) -> None:
         assert {line[0] for line in found[2:]} == {damaged}, place
     bad = lines("net_init(NULL, 0u);")
     assert {line[0] for line in bad[1:]} == {int(Status.NO_WEIGHTS)}
+
+
+@needs_gcc
+def test_each_bit_of_a_header_is_found(tmp_path: Path) -> None:
+    """A run finds those of the first 48 bytes, and the self-test those of the name too."""
+    library = create(tmp_path, apart=True)
+    before = f"""
+    int runs = 0, tests = 0, rest = 0;
+    for (unsigned bit = 0; bit < {8 * HEADER_BYTES}u; bit++) {{
+        file[bit / 8u] ^= (uint8_t)(1u << (bit % 8u));
+        runs += bit < {8 * COMPARED_BYTES}u && net_run() == ETHOSGEN_WEIGHTS_CHANGED;
+        tests += net_self_test() == (bit < {8 * COMPARED_BYTES}u ? ETHOSGEN_WEIGHTS_CHANGED
+                                                             : ETHOSGEN_WEIGHTS_DAMAGED);
+        file[bit / 8u] ^= (uint8_t)(1u << (bit % 8u));
+        rest += net_run() == ETHOSGEN_OK;
+    }}
+    printf("%d %d %d\\n", runs, tests, rest);"""
+    program = compiled(library, tmp_path, apart_driver(library, before))
+    bits = 8 * HEADER_BYTES
+    assert told(program) == [[0], [8 * COMPARED_BYTES, bits, bits], [0], [0]]
 
 
 @needs_gcc

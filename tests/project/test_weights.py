@@ -210,9 +210,9 @@ def test_zephyr_compiles_the_check_and_the_slots() -> None:
     assert b"ethosgen_networks[i].init(slot->start" in files["src/main.c"]
     code = files["model/plus_one.c"].decode()
     init = code[code.index("ethosgen_status plus_one_init(") :]
-    assert init.index("plus_one_lock();") < init.index("plus_one_weights_file =")
+    assert init.index("plus_one_lock();") < init.index("ethosgen_weights_use(")
     run = code[code.index("ethosgen_status plus_one_run(") :]
-    assert run.index("plus_one_lock();") < run.index("return readiness;")
+    assert run.index("plus_one_lock();") < run.index("_file.readiness;")
 
 
 @needs_arm_gcc

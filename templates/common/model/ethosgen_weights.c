@@ -109,3 +109,17 @@ ethosgen_status ethosgen_weights_check(const void *file, uint32_t bytes,
     }
     return ETHOSGEN_OK;
 }
+
+void ethosgen_weights_use(struct ethosgen_weights_file *file, const void *start)
+{
+    file->start = start;
+    file->sum = (start == NULL) ? 0u : ethosgen_weights_sum(start);
+}
+
+ethosgen_status ethosgen_weights_status(const struct ethosgen_weights_file *file)
+{
+    if (file->start == NULL) {
+        return ETHOSGEN_NO_WEIGHTS;
+    }
+    return ethosgen_weights_changed(file) ? ETHOSGEN_WEIGHTS_CHANGED : ETHOSGEN_OK;
+}

@@ -62,30 +62,14 @@ _Alignas({{ NAME }}_ARENA_ALIGNMENT) static int8_t {{ name }}_state[{{ NAME }}_S
 /* What `ethosgen identify` finds in a firmware. */
 static const char identity[] = "ethosgen:" {{ NAME }}_VERSION ":{{ name }}:" {{ '"apart"' if apart else NAME ~ "_DIGEST" }} ":" {{ NAME }}_BUILD;
 
-{% if streams or apart %}
+{% set readiness = name ~ "_weights_file.readiness" if apart else "readiness" %}
+{% if streams and not apart %}
 /* The last result of {{ name }}_init(): runs need ETHOSGEN_OK. */
-static ethosgen_status readiness = {{ "ETHOSGEN_NO_WEIGHTS" if apart else "ETHOSGEN_NOT_INITIALIZED" }};
+static ethosgen_status readiness = ETHOSGEN_NOT_INITIALIZED;
 
 {% endif %}
 {% if apart %}
-const void *{{ name }}_weights_file;
-
-/* The sum of the header of the file that {{ name }}_init() accepted. */
-static uint32_t weights_sum;
-
-/* Whether that header has changed: the file was swapped or overwritten. */
-static inline bool is_changed(void)
-{
-    return ethosgen_weights_sum({{ name }}_weights_file) != weights_sum;
-}
-
-ethosgen_status {{ name }}_weights_status(void)
-{
-    if ({{ name }}_weights_file == NULL) {
-        return ETHOSGEN_NO_WEIGHTS;
-    }
-    return is_changed() ? ETHOSGEN_WEIGHTS_CHANGED : ETHOSGEN_OK;
-}
+struct ethosgen_weights_file {{ name }}_weights_file = {NULL, 0u, ETHOSGEN_NO_WEIGHTS};
 
 static const struct ethosgen_weights_code code = {
     .digest = {
@@ -271,10 +255,10 @@ static ethosgen_status take(const {{ inputs[0].ctype }} *given, uint32_t first, 
     {{ name }}_lock();
 {% endif %}
 {% if streams or apart %}
-{{ refuse("readiness != ETHOSGEN_OK", "readiness") -}}
+{{ refuse(readiness ~ " != ETHOSGEN_OK", readiness) -}}
 {% endif %}
 {% if apart %}
-{{ refuse("is_changed()", "ETHOSGEN_WEIGHTS_CHANGED") -}}
+{{ refuse("ethosgen_weights_changed(&" ~ name ~ "_weights_file)", "ETHOSGEN_WEIGHTS_CHANGED") -}}
 {% endif %}
 {% if npu %}
 {{ refuse("!ethosgen_npu_take()", "ETHOSGEN_BUSY") -}}
@@ -318,9 +302,8 @@ ethosgen_status {{ name }}_init(const void *weights, uint32_t bytes)
 {% endif %}
     (void)*(const volatile char *)identity; /* so that every linker keeps it */
     ethosgen_status status = {{ name }}_check_weights(weights, bytes);
-    {{ name }}_weights_file = (status == ETHOSGEN_OK) ? weights : NULL;
-    weights_sum = (status == ETHOSGEN_OK) ? ethosgen_weights_sum(weights) : 0u;
-    readiness = (status == ETHOSGEN_OK) ? {{ "ETHOSGEN_NOT_INITIALIZED" if streams else "ETHOSGEN_OK" }} : ETHOSGEN_NO_WEIGHTS;
+    ethosgen_weights_use(&{{ name }}_weights_file, (status == ETHOSGEN_OK) ? weights : NULL);
+    {{ readiness }} = (status == ETHOSGEN_OK) ? {{ "ETHOSGEN_NOT_INITIALIZED" if streams else "ETHOSGEN_OK" }} : ETHOSGEN_NO_WEIGHTS;
 {% if lock %}
     {{ name }}_unlock();
 {% endif %}
@@ -340,7 +323,7 @@ ethosgen_status {{ name }}_init(void)
 {% endif %}
 {% if streams %}
 {% include "npu/check.c" %}
-    return readiness;
+    return {{ readiness }};
 {% else %}
     return ETHOSGEN_OK; /* no part of this network runs on {{ "the" if npu else "an" }} NPU */
 {% endif %}

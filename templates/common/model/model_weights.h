@@ -10,20 +10,14 @@
 
 #include "ethosgen_weights.h"
 
-#include <stdbool.h>
-
-/* The file in use; NULL before {{ name }}_init() has accepted one. */
-extern const void *{{ name }}_weights_file;
-
-/* Return ETHOSGEN_OK, ETHOSGEN_NO_WEIGHTS, or ETHOSGEN_WEIGHTS_CHANGED if the header of the file in use
- * is not as it was in {{ name }}_init(). */
-ethosgen_status {{ name }}_weights_status(void);
+/* The file in use, once {{ name }}_init() has accepted one. */
+extern struct ethosgen_weights_file {{ name }}_weights_file;
 
 #define {{ NAME }}_WEIGHTS_REGIONS {{ weights_regions|length }}
 {% for region in weights_regions %}
 
 /* Region {{ loop.index0 }}: {{ region.comment }} */
-#define {{ region.symbol }} ((const {{ region.ctype }} *)ethosgen_weights_at({{ name }}_weights_file, {{ loop.index0 }}u))
+#define {{ region.symbol }} ((const {{ region.ctype }} *)ethosgen_weights_at({{ name }}_weights_file.start, {{ loop.index0 }}u))
 {% endfor %}
 
 #endif /* {{ NAME }}_WEIGHTS_H */

@@ -38,15 +38,15 @@ int32_t {{ name }}_npu_invoke(int32_t stream, const void *base0, const void *bas
     /* Static, because Arm's driver may need its ports at any time. */
     static struct ethosgen_npu_stream current;
     const struct ethosgen_weights_region *commands =
-        ethosgen_weights_region({{ name }}_weights_file, command_regions[stream]);
+        ethosgen_weights_region({{ name }}_weights_file.start, command_regions[stream]);
 
     current = {{ name }}_npu_streams[stream];
-    current.words = (const uint32_t *)ethosgen_weights_at({{ name }}_weights_file, command_regions[stream]);
+    current.words = (const uint32_t *)ethosgen_weights_at({{ name }}_weights_file.start, command_regions[stream]);
     current.bytes = commands->bytes;
 {% set bases = streams|map(attribute="weights_base")|reject("none")|unique|list %}
 {% if bases and "%s_weights"|format(name) in weights_numbers %}
     current.base_bytes[{{ bases[0] }}] =
-        ethosgen_weights_region({{ name }}_weights_file, {{ weights_numbers[name ~ "_weights"] }}u)->bytes;
+        ethosgen_weights_region({{ name }}_weights_file.start, {{ weights_numbers[name ~ "_weights"] }}u)->bytes;
 {% endif %}
     return (int32_t)ethosgen_npu_run(&current, base);
 {% else %}

@@ -16,13 +16,13 @@ _KEYWORDS = C_KEYWORDS.union(
 """Those of C, and the usual ones of C++."""
 _RESERVED = LIBRARY_NAMES.union(
     (READ_ONLY,),
-    """arena bytes crc crc_of_output finish golden_crc identity infer is_changed is_unusable number
+    """arena bytes crc crc_of_output finish golden_crc identity infer is_unusable number
     read_constants readiness run_once state status uintptr_t""".split(),
 )
 """What the functions with ports as parameters use (`templates/common/model`)."""
 OWN_SUFFIXES = tuple(
     """entry init lock npu_invoke reset run self_test self_test_step unlock weights_file
-    weights_golden weights_status""".split()
+    weights_golden""".split()
 )
 """The ends of the names that those functions call, behind the network's name."""
 _LIBRARY = "ethosgen"

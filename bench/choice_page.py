@@ -23,8 +23,8 @@ QEMU's corstone300 (Cortex-M55). A figure is the instructions of one inference, 
 what QEMU does not count: the cycles of an NPU ({NPU}) as Vela estimates them, and those of the
 matrix engine by the formula of its `accelerator.toml`. Both are modelled, not measured. The
 processor waits meanwhile, so the sum is the time of an inference. "All" gives an accelerator all
-that it takes of what the NPU leaves: for CMSIS-NN by a copy of its folder without `cycles`. `auto`
-is `--offload auto`. The outputs of all these runs equal TensorFlow Lite Micro's{{differ}}.
+operators that it takes and the NPU leaves: for CMSIS-NN by a copy of its folder without `cycles`.
+`auto` is `--offload auto`. The outputs of all these runs equal TensorFlow Lite Micro's{{differ}}.
 """
 WITHOUT_HELIUM = """
 A processor without Helium: the firmware is compiled for a Cortex-M33, and runs on QEMU's

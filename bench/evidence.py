@@ -48,8 +48,8 @@ inputs: that shows only that two different streams agree.
 {totals}
 """
 XNNPACK = """
-(XNNPACK): the authors computed their outputs with TFLite's XNNPACK delegate, which rounds in
-another way. LiteRT with that delegate gives exactly theirs, and TensorFlow Lite Micro gives exactly
+(XNNPACK): the authors computed their outputs with TFLite's XNNPACK delegate, which rounds
+differently. LiteRT with that delegate gives exactly theirs, and TensorFlow Lite Micro gives exactly
 the model's for the same input; both are checked.
 """
 ORIGINAL, AUTHORS, TWIN = "original", "authors", "twin"

@@ -119,7 +119,7 @@ def when_and_where(conditions: Results) -> str:
 def measured_apart(results: Results, part: str) -> str:
     """Return a paragraph with the conditions of a part that `--only` measured, else ""."""
     apart = results.get("apart", {}).get(part)
-    return f"Measured apart, on {when_and_where(apart)}\n\n" if apart else ""
+    return f"Measured separately, on {when_and_where(apart)}\n\n" if apart else ""
 
 
 def page(results: Results) -> str:
@@ -165,7 +165,7 @@ pattern before the first call, to find how much of it is used.
 
 ## Times
 
-{measured_apart(results, "times")}Medians of three, by the clock.
+{measured_apart(results, "times")}Medians of three, in wall-clock time.
 
 {times(results)}
 

@@ -45,16 +45,16 @@ means that our kernel takes fewer cycles or instructions. CMSIS-NN is compiled b
 
 **Outputs.** Ours equal those of TFLM's reference kernels on the host: {ours_differ}.
 CMSIS-NN's: {cmsis_differ}. Such layers are left out below, each by its name, because a kernel
-that computes something else proves nothing.
+with other results proves nothing.
 TFLM's reference kernels on the board: {reference_differ}. GCC fuses float multiplications and
 additions there, so float32 differs in the last bits, by at most 1e-5 of the largest output; ours
 round like the host, with two instructions in place of one.
 
 **Cycles** are those of a model, not of silicon: {models}. The plugin of QEMU counts each block of
-code by the block that ran before it, and llvm-mca 19 times the one after the other. A taken branch
-costs {taken} cycles more than its issue, LE and LETP nothing, a gather or scatter a cycle for each
-element; memory answers at once (`ethosgen/cycles/models.py`). Layers without cycles were measured
-before there were any, and count by their instructions.
+code by the block that ran before it, and llvm-mca 19 times each after its predecessor. A taken
+branch costs {taken} cycles more than its issue, LE and LETP nothing, a gather or scatter a cycle
+for each element; memory never waits (`ethosgen/cycles/models.py`). Layers without cycles were
+measured before there were any, and count by their instructions.
 
 **Instructions** are those of the second inference. A plugin of QEMU counts them between two loads
 from the board's counter, which enclose the inference (`ethosgen/cycles/blocks.c`); the board's own
@@ -65,8 +65,8 @@ so it also counts on machines without one.
 inference, stack and copies included, without fetching instructions. **Code** is the size of the
 functions that the layer's network reaches by calls, shared kernels included, without weights.
 
-**Theirs.** {theirs} Their sources are not part of this repository. From each figure that of an
-empty network is taken off ({empty}), so that the interpreter does not count; our figures contain
+**Theirs.** {theirs} Their sources are not part of this repository. An empty network's figure is
+subtracted from each figure ({empty}), so the interpreter does not count; our figures include
 the call of the network. CMSIS-NN counts as absent where TFLM built with it takes the
 instructions of the reference kernel within 2 % or 100. CMSIS-NN's LSTM is measured with
 the layer's state. TFLM calls it without: each inference then starts from zero, skips the recurrent
@@ -82,14 +82,14 @@ LEFT_OUT = """
 ## Left out
 
 Layers in which CMSIS-NN's outputs differ from those of TFLM's reference kernels, with the elements
-that differ. Its int16 convolution knows no groups; why the others differ was not looked into.
+that differ. Its int16 convolution ignores groups; the causes of the others were not examined.
 """
 CODE = """
 ## Bytes of code
 
-Ours: the least and the most that a layer of int8 needs, since it gets only what its sizes need.
-Theirs: what the linker takes for the operator's registration, which is its kernels for all types
-and all that they call, without the interpreter.
+Ours: the least and the most that a layer of int8 needs, since it gets only the code for its sizes.
+Theirs: the linker's code for the operator's registration, which is its kernels for all types
+and everything that they call, without the interpreter.
 """
 OPERATORS = {
     "CONV_2D": ("convolution",),
@@ -119,7 +119,7 @@ OPERATORS = {
 def page(results: Mapping[str, Any]) -> str:
     """Return the page."""
     known = list(rows(results))
-    parts = [_head(results, known), "\n## In all\n", f"\n{_totals(known)}\n"]
+    parts = [_head(results, known), "\n## In total\n", f"\n{_totals(known)}\n"]
     if wrong := list(_left_out(known)):
         parts += [LEFT_OUT, "\n", *wrong]
     for dtype in TYPES:

@@ -110,7 +110,7 @@ KNOWN: tuple[Known, ...] = (
         "Vela",
         (FAULT,),
         when.divides_stored_values,
-        "For the same reason a stored value of 0, which is no 0 if there is a zero point, divides "
+        "For the same reason a stored value of 0, which is not 0 if there is a zero point, divides "
         "by 0; the model faults, as the sources do not define the result.",
         fault="a division by 0 is not modelled",
         witness=("DIV", "uint8", 0),

@@ -194,7 +194,7 @@ def _about(count: int, seed: int, tried: int) -> str:
         f"first of those drawn by seed {seed}. Each quantizes a network, compiles it with Vela, "
         "runs it in ExecuTorch's arm_executor_runner on the program with the FVP's name, by "
         "semihosting, and compares the outputs with PyTorch's. The runner has ExecuTorch's linker "
-        "scripts, and its data a segment of its own; start-up code of ours replaces Arm's "
+        "scripts, and its data a separate segment; our own start-up code replaces Arm's "
         "ethos-u-core-platform, which is not available offline."
     )
 

@@ -159,10 +159,10 @@ def record(verdicts: Mapping[tuple[str, str], Sequence[Verdict]]) -> Record:
             "The runner's main.py, unchanged, drives the reference networks of keyword "
             "spotting, visual wake words, image classification and anomaly detection on QEMU. "
             "In accuracy mode it must print the accuracy and AUC that follow from TensorFlow "
-            "Lite Micro's outputs for data of ours, in performance mode a throughput, which "
-            "is an estimate, with counts of inferences of ours. A script of the project "
+            "Lite Micro's outputs for our own data, in performance mode a throughput, which "
+            "is an estimate, with our own counts of inferences. A script of the project "
             "presents QEMU's port as the reference board's. The energy mode and the streaming "
-            "wake words, which need boards besides, were not tried."
+            "wake words, which also need boards, were not tried."
         ),
         measured=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
         command=f"{VARIABLE}=TREE python -m tests.suites.mlperf",

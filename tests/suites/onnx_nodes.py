@@ -103,7 +103,8 @@ SUITE = GoldenSuite(
     "ONNX, backend tests",
     "All tests: networks of one operator each, of every operator of ONNX, some that PyTorch "
     "exported, and whole ones. If ethosgen wants a constant, such as a scale, all inputs but the "
-    "first become constants. With an NPU ran what passes on the CPU, on QEMU a drawn tenth of it.",
+    "first become constants. The tests that pass on the CPU also ran with an NPU, a drawn tenth of "
+    "them on QEMU.",
     lambda: onnx.__version__,
     names,
     run_node,

@@ -53,7 +53,7 @@ round like the host, with two instructions in place of one.
 **Cycles** are those of a model, not of silicon: {models}. The plugin of QEMU counts each block of
 code by the block that ran before it, and llvm-mca 19 times each after its predecessor. A taken
 branch costs {taken} cycles more than its issue, LE and LETP nothing, a gather or scatter a cycle
-for each element; memory never waits (`ethosgen/cycles/models.py`). Layers without cycles were
+for each element; memory never stalls (`ethosgen/cycles/models.py`). Layers without cycles were
 measured before there were any, and count by their instructions.
 
 **Instructions** are those of the second inference. A plugin of QEMU counts them between two loads

@@ -1,9 +1,9 @@
-/* A plug-in of QEMU's that gives its machine memory and devices where an FVP has them.
+/* A QEMU plug-in that adds an FVP's memory and devices to QEMU's machine.
 
-   QEMU calls qemu_plugin_install() before it makes the machine; the memory is added when the machine is
-   complete, and before firmware is loaded. Arguments: ram=ADDRESS:SIZE makes memory, alias=ADDRESS:SIZE:OF
-   shows again what is elsewhere. The declarations are those of QEMU's exec/memory.h and qemu/notify.h;
-   QEMU's program exports these functions for its modules. */
+   QEMU calls qemu_plugin_install() before it creates the machine; the memory is added when the machine
+   is complete, and before firmware is loaded. Arguments: ram=ADDRESS:SIZE makes memory,
+   alias=ADDRESS:SIZE:OF repeats memory from elsewhere. The declarations are those of QEMU's
+   exec/memory.h and qemu/notify.h; QEMU's program exports these functions for its modules. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>

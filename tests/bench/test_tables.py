@@ -21,7 +21,7 @@ def test_a_part_measured_apart_has_its_own_conditions(monkeypatch: pytest.Monkey
     again = measure.measure_part(results, "times")
 
     section = tables.page(again).split("## Times")[1].split("## ")[0]
-    assert "Measured apart, on 2030-01-02 from commit abcdef0:\nz80" in section
+    assert "Measured separately, on 2030-01-02 from commit abcdef0:\nz80" in section
     assert "2030-01-02" not in tables.page(again).split("## Times")[0]
     assert again["models"] == results["models"]
 

@@ -1,15 +1,16 @@
-/* A plugin of QEMU that counts which block of code runs after which, and bytes loaded and stored.
+/* A QEMU plugin that counts which block of code runs after which, and bytes loaded and stored.
  *
- * Whenever the firmware loads the word at `mark`, it appends to the file `out` what ran since the last
- * such load, this one included: a line "FROM-START FROM-END START END TIMES" for each pair of blocks
- * (FROM is 0 0 after a mark), and a line "mark INSTRUCTIONS LOADED STORED CONSTANT". CONSTANT is how many
- * of the loaded bytes are in the ranges `constant`. QEMU counts a vector's bytes as its lanes are
- * accessed, so those of lanes that are predicated off are not in the sum.
+ * Whenever the firmware loads the word at `mark`, it appends to the file `out` the code that ran since
+ * the last such load, including this one: a line "FROM-START FROM-END START END TIMES" for each pair of
+ * blocks (FROM is 0 0 after a mark), and a line "mark INSTRUCTIONS LOADED STORED CONSTANT".
+ * CONSTANT is the number of loaded bytes in the ranges `constant`. QEMU counts a vector's bytes as
+ * its lanes are accessed, so the sum leaves out lanes that are predicated off.
  *
- * A block is what QEMU translates at once: it ends at a branch, sometimes before. Where QEMU leaves one in
- * its middle, after an access to a device, the part that ran counts as a block.
+ * A block is the code that QEMU translates at once: it ends at a branch, sometimes before. Where
+ * QEMU leaves one in its middle, after an access to a device, the part that ran counts as a block.
  *
- * With `look=START:END` only loads by the code there can be marks, and bytes are not counted: that is quicker.
+ * With `look=START:END` only loads by the code there can be marks, and bytes are not counted, which is
+ * faster.
  *
  * The declarations are those of versions 1 and 2 of QEMU's plugin interface, whose header Debian does not
  * package.
@@ -70,7 +71,7 @@ static struct block *before = &nothing; /* the block that ran last, the one befo
 static struct block *current = &nothing;
 static struct pair *last;
 static bool has_ended = true; /* whether the current block has reached its last instruction */
-static struct block *rest;    /* what follows a mark in its block */
+static struct block *rest;    /* the code after a mark in its block */
 
 static uint64_t instructions, loaded_bytes, stored_bytes, constant_bytes;
 static uint64_t mark_addr;
@@ -240,8 +241,8 @@ static void count_access(unsigned cpu, memory_info info, uint64_t addr, void *da
     }
 }
 
-/* Return an instruction's bytes, by its first halfword: QEMU's own size contains what it has looked at
- * beyond the instruction, to see whether the next one crosses a page. */
+/* Return an instruction's bytes, by its first halfword: QEMU's own size includes bytes that it has
+ * read beyond the instruction, to check whether the next one crosses a page. */
 static size_t size_of(const struct qemu_plugin_insn *insn)
 {
     const uint8_t *bytes = qemu_plugin_insn_data(insn);

@@ -34,7 +34,7 @@ _EVICTED = 0.5
 """The share of lines that are evicted when a run begins, and again when it ends."""
 
 _HEADER = """\
-/* The data cache that ethosgen models for QEMU (ethosgen/targets/cache.py). For tests alone. */
+/* The data cache that ethosgen models for QEMU (ethosgen/targets/cache.py). Only for tests. */
 #include <stdint.h>
 
 #define ETHOSGEN_NPU_HAS_CACHE() (((volatile uint32_t *){page:#x}u)[{is_on}] != 0)

@@ -1,10 +1,10 @@
-/* Writes what GCC's counters of a firmware hold to a file of the computer that runs QEMU.
+/* Writes the values of GCC's counters in a firmware to a file on the computer that runs QEMU.
  *
- * It is linked into a build for coverage in place of the end of the program: the linker renames
+ * It is linked into a build for coverage instead of the end of the program: the linker renames
  * board_exit() to __real_board_exit(), and calls of it go to __wrap_board_exit() here.
  *
- * The file is a sequence of records: a letter, a length of four bytes and so many bytes. 'F' has the name
- * of a file of counters as the compiler chose it, each 'D' behind it a part of its contents.
+ * The file is a sequence of records: a letter, a length of four bytes, and that many bytes. 'F' has
+ * the name of a file of counters as the compiler chose it, each 'D' after it a part of its contents.
  */
 #include <gcov.h>
 #include <stddef.h>
@@ -68,7 +68,7 @@ static void add_name(const char *name, void *unused)
     write_record(letter);
 }
 
-/* Only counters of values need memory, which this build has none of. */
+/* Only counters of values need memory, and this build has none. */
 static void *allocate(unsigned size, void *unused)
 {
     (void)size;

@@ -232,7 +232,7 @@ def _header(signature: EntrySignature, plan: Plan, name: str) -> str:
 def _entry_declaration(signature: EntrySignature) -> str:
     if not signature.progress:
         return (
-            "/* Run the network once; returns 0 or the first status of the NPU that is not. */\n"
+            "/* Run the network once; returns 0 or the NPU's first other status. */\n"
             f"{_entry_head(signature)};\n"
         )
     return (

@@ -110,8 +110,12 @@ static inline uint32_t ethosgen_weights_turned(uint32_t word)
 static inline uint32_t ethosgen_weights_add(uint32_t sum, uint64_t words)
 {
     uint32_t low = ethosgen_weights_turned(sum) ^ (uint32_t)words;
+    uint32_t both = ethosgen_weights_turned(low) ^ (uint32_t)(words >> 32u);
 
-    return ethosgen_weights_turned(low) ^ (uint32_t)(words >> 32u);
+#if defined(__GNUC__) && !defined(ETHOSGEN_PLAIN_C)
+    __asm__ volatile("" : "+r"(both)); /* now, before the next words need registers */
+#endif
+    return both;
 }
 
 /*
@@ -120,8 +124,10 @@ static inline uint32_t ethosgen_weights_add(uint32_t sum, uint64_t words)
  */
 __attribute__((always_inline)) static inline uint32_t ethosgen_weights_sum(const void *file)
 {
-    const uint64_t *pairs = (const uint64_t *)file;
-    uint32_t sum = ethosgen_weights_turned((uint32_t)pairs[0]) ^ (uint32_t)(pairs[0] >> 32u);
+    /* Volatile, so that words are added in turn: for all at once there are too few registers. */
+    const volatile uint64_t *pairs = (const volatile uint64_t *)file;
+    uint32_t sum = ethosgen_weights_add(0u, pairs[0]);
+
     sum = ethosgen_weights_add(sum, pairs[1]);
     sum = ethosgen_weights_add(sum, pairs[2]);
     sum = ethosgen_weights_add(sum, pairs[3]);

@@ -6,20 +6,25 @@ import subprocess
 from pathlib import Path
 
 import click
+import pytest
 from elftools.elf.elffile import ELFFile
 
+from ethosgen import flow
 from ethosgen.board.any_board import any_board
 from ethosgen.cli import cli
 from ethosgen.host.tools import GCC
 from ethosgen.platforms import LIBRARY_ONLY
 from ethosgen.project import render, write
+from ethosgen.values.watch import Watch
 from tests import ROOT
 from tests.project.test_build_systems import cmake
 from tests.project.test_linking import VENDOR_SCRIPT, link, memory_of
 from tests.support.needs import needs_arm_gcc, needs_build
 from tests.support.programs import make_program
+from tests.support.recipes import recipe
 from tests.support.snippets import PAGES, all_snippets, snippets
 
+DEMOS = ("digits_int8", "kws_int8", "vibration_int8")
 STRICT = ["-Wall", "-Wextra", "-Wconversion", "-Werror", "-mcpu=cortex-m55", "-fsyntax-only"]
 PLACES = {
     ("CMake", "cmake"),  # test_build_systems.py
@@ -82,13 +87,22 @@ def named(text: str) -> str:
     return re.sub(r"NAME(?=_[A-Z])", "PLUS_ONE", text).replace("NAME", "plus_one")
 
 
-def compiles(
-    folder: Path, text: str, language: str, *options: str, library: Path | None = None
-) -> None:
-    """Compile a text with a library's headers, by default those of one network."""
-    if library is None:
-        library = folder / "lib" / "model"
+@pytest.fixture(scope="module", params=["plus_one", *DEMOS])
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the library of a network, also of each demo network, under the same name."""
+    folder = tmp_path_factory.mktemp(request.param)
+    if request.param in DEMOS:
+        network = ROOT / "demo" / f"{request.param}.tflite"
+        asked = recipe(network, npu="ethos-u55-128", check=False, names=("plus_one",))
+        program = flow.create_project(asked, directory=folder / "lib", watch=Watch())
+        assert program.directory == folder / "lib"
+    else:
         write(render(make_program(), any_board(), platform=LIBRARY_ONLY), folder / "lib")
+    return folder / "lib" / "model"
+
+
+def compiles(folder: Path, text: str, language: str, *options: str, library: Path) -> None:
+    """Compile a text with a library's headers."""
     (folder / f"snippet.{language}").write_text(text)
     standard = {"c": "c11", "cpp": "c++14"}[language]
     folders = [f"-I{library}", f"-I{library}/rtos"]
@@ -113,41 +127,41 @@ def test_every_snippet_has_a_test() -> None:
 
 
 @needs_arm_gcc
-def test_the_clock_compiles(tmp_path: Path) -> None:
+def test_the_clock_compiles(tmp_path: Path, model: Path) -> None:
     (clock,) = snippets("c", "Time")
-    compiles(tmp_path, CLOCK % clock, "c")
+    compiles(tmp_path, CLOCK % clock, "c", library=model)
 
 
 @needs_arm_gcc
-def test_the_watchdog_compiles(tmp_path: Path) -> None:
+def test_the_watchdog_compiles(tmp_path: Path, model: Path) -> None:
     (hook,) = snippets("c", "Watchdogs")
-    compiles(tmp_path, f"void feed_watchdog(void);\n{hook}", "c")
+    compiles(tmp_path, f"void feed_watchdog(void);\n{hook}", "c", library=model)
 
 
 @needs_arm_gcc
-def test_the_real_values_compile(tmp_path: Path) -> None:
+def test_the_real_values_compile(tmp_path: Path, model: Path) -> None:
     (lines,) = snippets("c", "Real values")
-    compiles(tmp_path, VALUES % named(lines), "c")
+    compiles(tmp_path, VALUES % named(lines), "c", library=model)
 
 
 @needs_arm_gcc
-def test_the_first_bound_of_a_stack_compiles(tmp_path: Path) -> None:
+def test_the_first_bound_of_a_stack_compiles(tmp_path: Path, model: Path) -> None:
     (lines,) = snippets("c", "Stack")
     stack = "static uint8_t stack[KWS_STACK_BYTES];\nuint8_t *top(void);\n"
     use = "uint8_t *top(void)\n{\n    return stack;\n}\n"
-    compiles(tmp_path, f'#include "plus_one.h"\n{lines}{stack}{use}', "c")
+    compiles(tmp_path, f'#include "plus_one.h"\n{lines}{stack}{use}', "c", library=model)
 
 
 @needs_arm_gcc
-def test_the_interrupt_compiles(tmp_path: Path) -> None:
+def test_the_interrupt_compiles(tmp_path: Path, model: Path) -> None:
     (lines,) = snippets("c", "Interrupts")
-    compiles(tmp_path, INTERRUPT % named(lines), "c")
+    compiles(tmp_path, INTERRUPT % named(lines), "c", library=model)
 
 
 @needs_arm_gcc
-def test_the_power_cycle_compiles(tmp_path: Path) -> None:
+def test_the_power_cycle_compiles(tmp_path: Path, model: Path) -> None:
     (lines,) = snippets("c", "Power")
-    compiles(tmp_path, POWER % lines, "c")
+    compiles(tmp_path, POWER % lines, "c", library=model)
 
 
 @needs_arm_gcc
@@ -165,11 +179,11 @@ def test_two_networks_compile(tmp_path: Path) -> None:
 
 
 @needs_arm_gcc
-def test_the_cpp_compiles(tmp_path: Path) -> None:
+def test_the_cpp_compiles(tmp_path: Path, model: Path) -> None:
     (text,) = snippets("cpp", "C++")
     include, body = named(text).split("\n\n", 1)
     declared = f"{include}\n{DECLARED}void classify(const float (&)[PLUS_ONE_INPUT_ELEMENTS]);\n"
-    compiles(tmp_path, CPP % (declared, body), "cpp", "-fno-exceptions", "-fno-rtti")
+    compiles(tmp_path, CPP % (declared, body), "cpp", "-fno-exceptions", "-fno-rtti", library=model)
 
 
 @needs_build

@@ -7,6 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ethosgen.cli import cli
+from ethosgen.studies.differences import FigureChange
 from ethosgen.values.errors import InputError
 from tests.support.small_models import image_net
 
@@ -37,6 +38,18 @@ def test_figures_and_moved_operators_are_listed(answers: tuple[Path, Path]) -> N
     assert all(places[0] != places[1] for places in moved.values())
     text = run("diff", *map(str, answers)).stdout
     assert text.startswith("net: PASS\n") and f"{arenas[0]:,}" in text and "npu to cpu" in text
+
+
+def test_the_npus_cycles_are_exact_and_a_times_change_has_no_more_digits_than_it(
+    answers: tuple[Path, Path],
+) -> None:
+    before, _ = (json.loads(path.read_text()) for path in answers)
+    (found,) = json.loads(run("diff", *map(str, answers), "--json").stdout)
+    assert found["figures"]["NPU, cycles"] == [before["costs"]["npu_cycles"], None]
+    changes = [FigureChange(title, 0.3, 0.21).text() for title in ("time, ms", "arena, B")]
+    assert changes == ["-30 %", "-30.0 %"]
+    assert FigureChange("RAM, B", 2, 40).text() == "x 20"
+    assert FigureChange("RAM, B", None, 40).text() == ""
 
 
 def test_markdown_has_the_same_figures(answers: tuple[Path, Path]) -> None:

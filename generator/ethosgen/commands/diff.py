@@ -14,8 +14,6 @@ from ethosgen.commands.options import JSON
 if TYPE_CHECKING:
     from ethosgen.studies.differences import NetworkDifference
 
-_FACTOR = 9
-"""From ten times on, a change is shown as a factor."""
 _PLACE = click.Path(path_type=Path, exists=True)
 
 
@@ -100,14 +98,7 @@ def _verdicts(difference: "NetworkDifference") -> str:
 def _rows(difference: "NetworkDifference") -> Iterator[tuple[str, str, str, str]]:
     for figure in difference.figures:
         values = ["-" if v is None else f"{v:,g}" for v in (figure.before, figure.after)]
-        yield figure.title, values[0], values[1], _change(figure.change)
-
-
-def _change(share: float | None) -> str:
-    """Return a change in percent, or as a factor if it is large."""
-    if share is None:
-        return ""
-    return f"x {share + 1:,.0f}" if share > _FACTOR else f"{100 * share:+.1f} %"
+        yield figure.title, values[0], values[1], figure.text()
 
 
 def _moves(difference: "NetworkDifference") -> Iterator[str]:

@@ -13,9 +13,11 @@ from ethosgen.values.errors import InputError
 
 _PAGE = re.compile(r'<script type="application/json" id="report">(.*?)</script>', re.DOTALL)
 """The JSON in a page of `ethosgen report`."""
+_LARGE = 9
+"""From ten times on, a change is shown as a factor."""
 FIGURES = (
     ("milliseconds", "time, ms"),
-    ("npu_milliseconds", "NPU, ms"),
+    ("npu_cycles", "NPU, cycles"),
     ("cpu_cycles", "CPU, cycles"),
     ("arena", "arena, B"),
     ("weights", "weights, B"),
@@ -53,6 +55,17 @@ class FigureChange:
     title: str
     before: float | None
     after: float | None
+
+    def text(self) -> str:
+        """Return the change in percent, as a factor if it is large, "" without one.
+
+        Times have two digits, so their change has none behind the point.
+        """
+        if self.change is None:
+            return ""
+        if self.change > _LARGE:
+            return f"x {self.change + 1:,.0f}"
+        return f"{100 * self.change:+.{0 if self.title.endswith(' ms') else 1}f} %"
 
     @property
     def change(self) -> float | None:
@@ -152,9 +165,10 @@ def _of_answer(answer: Mapping[str, Any]) -> tuple[str, Snapshot]:
     costs = answer["costs"] if is_page else answer
     arena = costs["arena_bytes"] if is_page else (answer["arena"] or {}).get("bytes")
     cpu = costs["cpu_time"] or {}
+    npu = costs["npu_cycles"] if is_page else (answer["npu_pmu"] or {}).get("cycles")
     figures = {
         "milliseconds": time.get("milliseconds"),
-        "npu_milliseconds": time.get("npu_milliseconds"),
+        "npu_cycles": npu,
         "cpu_cycles": cpu.get("cycles"),
         "arena": arena,
         "weights": _weights(costs["flash_bytes"]),

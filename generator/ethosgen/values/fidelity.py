@@ -58,13 +58,13 @@ class Fidelity:
             return f"not compared with {self.title}: {self.skipped}"
         others = self.elements - self.equal - self.by_one
         who = f"{self.title} {self.version}".strip()
-        words = [f"{self.equal} of {counted(self.elements, 'output')} equal {who}'s"]
+        words = [f"{self.equal:,} of {counted(self.elements, 'output')} equal {who}'s"]
         if self.by_one:
             words.append(f"{self.by_one} differ by one step")
         if others:
             words.append(f"{others} by more, the largest by {self.most_steps:.1f}")
         if self.rows:
-            words.append(f"same largest output in {self.same_largest} of {self.rows}")
+            words.append(f"same largest output in {self.same_largest:,} of {self.rows:,}")
         if self.close_largest:
             words.append(f"its lead, in steps, is at most {LEAD:g} in {self.close_largest}")
         if not self.passed:

@@ -21,10 +21,10 @@ def sweep(
 ) -> SweepReport:
     """Measure every point of a study file on several processes or machines: `ethosgen sweep`.
 
-    `results` of the report are as those of `compare`, and `to_dataframe()` is their table. Its
+    `results` of the report are like those of `compare`, and `to_dataframe()` is their table. Its
     `accuracy` has an item for each network, NPU and table of labelled data in the study, with a
-    `report` as that of `accuracy()`. A script needs the guard `if __name__ == "__main__":`, because
-    workers import it. ToolError without the packages of the extra sweep.
+    `report` like that of `accuracy()`. A script needs the guard `if __name__ == "__main__":`,
+    because workers import it. ToolError without the packages of the extra sweep.
 
     Args:
         study: the study file (.toml).

@@ -85,7 +85,7 @@ class Anomaly:
         return settings["SENSOR_PERIOD_MS"] / _THOUSAND
 
     def load(self, paths: Sequence[Path], networks: Networks) -> list[bytes]:
-        """Read the vectors of all files, one file after the other."""
+        """Read the vectors of all files, in order."""
         size = networks[0].inputs[0].elements
         vectors = [vector for path in paths for vector in load_vectors(path, size)]
         return [vector.astype("<f4").tobytes() for vector in vectors]

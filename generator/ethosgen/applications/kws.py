@@ -108,7 +108,7 @@ class Kws:
         return _BLOCK / RATE
 
     def load(self, paths: Sequence[Path], networks: Networks) -> list[bytes]:
-        """Read the sound of all files, one after the other."""
+        """Read the sound of all files, in order."""
         return _blocks(np.concatenate([load_sound(path) for path in paths]))
 
     def draw(self, networks: Networks, seed: int) -> list[bytes]:

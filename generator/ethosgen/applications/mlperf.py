@@ -214,7 +214,7 @@ def _real(values: np.ndarray[Any, Any], tensor: Tensor) -> np.ndarray[Any, Any]:
 
 
 def _mean_squared_error(wanted: np.ndarray[Any, Any], values: np.ndarray[Any, Any]) -> np.float32:
-    """Return the error, added up in floats one after the other."""
+    """Return the error, summed in floats in order."""
     differences = values - wanted.astype(np.float32)
     squares = differences * differences
     return np.float32(np.add.accumulate(squares, dtype=np.float32)[-1] / np.float32(len(squares)))

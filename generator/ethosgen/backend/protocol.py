@@ -440,7 +440,7 @@ class Wrapped(Backend[Plan, Plan, ResidualIndex], Protocol):
         """
 
     def allowing(self, steps: float) -> "Wrapped":
-        """Return it with operations whose results differ from TFLite Micro's by so many steps."""
+        """Return it with operations whose results differ from TFLite Micro's by up to `steps`."""
 
     @property
     def is_simulated(self) -> bool:

@@ -1,7 +1,7 @@
 """Front ends: each reads the files of one format into a network.
 
-FRONT_ENDS is the only place that lists them. A front end is a package beside this module, and loads
-the libraries of its format only when it reads a file.
+FRONT_ENDS is the only list of them. A front end is a package next to this module, and loads the
+libraries of its format only when it reads a file.
 """
 
 from collections.abc import Callable, Mapping

@@ -150,7 +150,7 @@ def _named(names: tuple[str, ...]) -> str:
 
 
 def find_edits(info: ProjectInfo) -> dict[str, str]:
-    """Return the files of the library that differ from what was written, by path.
+    """Return the files of the library that differ from the written ones, by path.
 
     Each is "added", "edited" or "missing".
     """

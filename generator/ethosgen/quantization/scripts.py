@@ -1,6 +1,6 @@
 """The scripts that quantize, one for each format, and how to run them.
 
-A script is a module beside this one that imports only the quantizer's packages and our errors, and
+A script is a module next to this one that imports only the quantizer's packages and our errors, and
 runs in a child process: quantizers crash on damaged networks, print, and may need another
 environment. Each has these functions. They take a request of JSON's types, the samples by input
 ([n, *shape], in the input's dtype), and a folder for files that later calls use:

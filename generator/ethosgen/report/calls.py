@@ -22,7 +22,7 @@ class CallFacts:
 
     `number` counts from 1, as a profile does. `operators` is empty if unknown; for a call in a
     subgraph, they are those that run the subgraph. It starts at cycle `start` of the time axis:
-    calls run one after the other. `cpu_cycles` is the CPU's count there.
+    calls run in sequence. `cpu_cycles` is the CPU's count there.
     """
 
     number: int

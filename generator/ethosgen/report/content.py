@@ -248,8 +248,8 @@ class CostSummary:
 
     `npu_cycles` is the estimate from the commands, `compiler_cycles` the compiler's own;
     `unassigned_cycles` are those of operations that the compiler assigns to no operator.
-    `cpu_kind` is ESTIMATED or MEASURED, `cpu_unit` what is counted, `cpu_unassigned` the part of
-    `cpu` that belongs to no operator, such as starts of the NPU, and `cpu_unknown` the number of
+    `cpu_kind` is ESTIMATED or MEASURED, `cpu_unit` the unit of the count, `cpu_unassigned` the part
+    of `cpu` that belongs to no operator, such as starts of the NPU, and `cpu_unknown` the number of
     steps without a figure. `cycles` is the end of the timeline, in `time_unit`: "cycles", or the
     target's unit of time, as on Linux. `seconds` is the same at the board's clock. `weights_bytes`
     and `command_bytes` are the NPU's, `code_constant_bytes` the CPU's. `cpu_time` is the CPU's

@@ -1,4 +1,4 @@
-"""The layout of the frames that a stage receives and sends: tensors one after the other."""
+"""The layout of the frames that a stage receives and sends: tensors in sequence."""
 
 from collections.abc import Sequence
 
@@ -72,7 +72,7 @@ def handover(
 def windows(
     graph: Graph, stages: Sequence[Stage], start_addr: int, room: int
 ) -> list[SharedWindow]:
-    """Place the frames of each link, the host's two included, one after the other in memory."""
+    """Place the frames of each link, the host's two included, in sequence in memory."""
     links = []
     for tensors in (stages[0].receives, *(stage.sends for stage in stages)):
         stride = rounded_up(frame_bytes(graph, tensors), LINE_BYTES)

@@ -67,7 +67,7 @@ def _find_stack(elf: Path) -> range | None:
 def check_stack(used: int, size: int | None) -> None:
     """Raise TargetError if a firmware has used all of its stack: it needed more.
 
-    A firmware fills the stack with a pattern at its start, and counts what has changed.
+    A firmware fills the stack with a pattern at its start, and counts the changed bytes.
     """
     if size is not None and used >= size:
         raise TargetError(overflow_text(size))

@@ -150,7 +150,7 @@ def _bytes_of_bools(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def constant_outputs(samples: Sequence[Arrays], outputs: Sequence[Arrays]) -> tuple[str, ...]:
-    """Return the names of outputs that are the same for all samples, of which two or more differ.
+    """Return the names of outputs that are the same for all samples, if two or more samples differ.
 
     Such an output equals an oracle's regardless of what the network does with its inputs.
     """

@@ -92,7 +92,7 @@ class Function:
 
     @property
     def type_check(self) -> str:
-        """C that compiles only if a header declares the function as it is called."""
+        """C that compiles only if a header's declaration fits the call."""
         types = ", ".join(self.parameters) or "void"
         kind = "int32_t" if self.returns_status else "void"
         return (

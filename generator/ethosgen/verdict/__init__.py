@@ -1,1 +1,1 @@
-"""What decides: golden outputs, comparison, the check of a plan, bisection, cases, fidelity."""
+"""The verdict: golden outputs, comparison, the check of a plan, bisection, cases, fidelity."""

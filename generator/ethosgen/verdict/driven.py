@@ -50,7 +50,7 @@ class RememberedTrial:
 def remembered(network: Network, plan: Plan) -> RememberedTrial:
     """Return the trial of a plan.
 
-    It has no file without a cache, nor with parts that no digest covers: users' accelerators, and
+    It has no file without a cache, or with parts that no digest covers: users' accelerators, and
     formats' own oracles, which may not be installed.
     """
     is_covered = plan.accelerator is not None and not plan.wrapped and own_oracle(network) is None

@@ -23,8 +23,8 @@ MOST_STEPS = 400
 def lighter_order(schedule: StepSchedule) -> StepSchedule:
     """Return the schedule with its steps in an order that has fewer live bytes, or unchanged.
 
-    It remains unchanged with accelerators that run beside the CPU, because the order of steps
-    determines what runs meanwhile, and with subgraphs, whose memory is not known yet.
+    It remains unchanged with accelerators that run in parallel with the CPU, because the order of
+    steps determines what runs meanwhile, and with subgraphs, whose memory is not known yet.
     """
     steps = schedule.steps
     if any(_is_unknown(step) for step in steps):

@@ -15,7 +15,7 @@ _WEIGHTS = {
 
 
 def without_saturation(data: bytes) -> bytes:
-    """Return a model whose int8 weights beside uint8 activations are uint8, 128 higher.
+    """Return a model whose int8 weights next to uint8 activations are uint8, 128 higher.
 
     On x86 processors without VNNI, ONNX Runtime adds two products of uint8 and int8 in 16 bits,
     where they saturate. Its own remedy, session.x64quantprecision, is an optimization.

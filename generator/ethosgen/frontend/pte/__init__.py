@@ -1,6 +1,6 @@
 """The front end for ExecuTorch's programs, whose work Ethos-U delegates do.
 
-They are .pte files, or .bpte files, which have test cases beside the program.
+They are .pte files, or .bpte files, which also contain test cases.
 """
 
 from collections.abc import Mapping

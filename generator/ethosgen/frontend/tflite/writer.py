@@ -1,7 +1,7 @@
 """Writes networks as .tflite files; nothing else does.
 
-A file that was not edited is returned as it was (`file_of`), not as a copy. A written file has the
-contents of our values. It omits facts that neither our readers nor Vela's or TFLite Micro's use:
+An unedited file is returned unchanged (`file_of`), not rewritten. A written file has the contents
+of our values. It omits facts that neither our readers nor Vela's or TFLite Micro's use:
 
 - the description, and the names that signatures give to inputs and outputs
 - min and max of quantized tensors: the range seen in training

@@ -50,7 +50,7 @@ def with_variables(graph: Graph, variables: Mapping[int, TosaVariable]) -> Graph
 def with_initial_values(
     graphs: Sequence[Graph], variables: Sequence[TosaVariable]
 ) -> tuple[Graph, ...]:
-    """Return the graphs, of which the first runs one more that writes the initial values."""
+    """Return the graphs; the first runs an additional one that writes the initial values."""
     initial = {v.name: v for v in variables if v.value.data is not None}
     if not initial:
         return tuple(graphs)

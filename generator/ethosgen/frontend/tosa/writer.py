@@ -1,7 +1,7 @@
 """Writes networks of TOSA's operators as .tosa files; nothing else does.
 
-A file that was not edited is returned as it was. A written file names each constant by an operator
-CONST or CONST_SHAPE, as TOSA requires, and has one region with one block.
+An unedited file is returned unchanged. A written file names each constant by an operator CONST or
+CONST_SHAPE, as TOSA requires, and has one region with one block.
 """
 
 from collections.abc import Callable, Sequence

@@ -16,7 +16,7 @@ _AXES = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": 3, "FULLY_CONNECTED": 0}
 
 
 def shrunk(graph: Graph, kept: Mapping[int, Flags], sinks: Mapping[int, Sink]) -> Graph:
-    """Return a graph of which only some channels are kept."""
+    """Return a graph that keeps only some channels."""
     edit = GraphEdit(graph)
     data = {i for op in graph.operators for i in (*data_inputs(op), *op.outputs) if i != ABSENT}
     for index in data:

@@ -71,7 +71,7 @@ def padded(site: BoundedSite) -> Bounds | None:
 
 
 def concatenated(site: BoundedSite) -> Bounds | None:
-    """Put the bounds beside each other, or join them along another axis."""
+    """Put the bounds side by side, or join them along another axis."""
     tensors, target = site.inputs, site.target
     parts = [site.known.get(tensor.index) for tensor in tensors]
     activation = site.operator.options.get("fused_activation_function", "NONE")

@@ -184,7 +184,7 @@ class MicroKernels(Library):
         return ProjectFiles(folder, files, headers=headers[:1])
 
     def _shared(self, named: Sequence[str]) -> dict[str, str]:
-        """Return the files of the folder beside it that kernels need, by the path from its own."""
+        """Return the neighbouring folder's files that kernels need, by the path from its own."""
         shared = self._source.shared
         beside = template_folder(self._source.folder).parent / shared
         known = named if shared else ()

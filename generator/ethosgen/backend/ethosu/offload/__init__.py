@@ -111,8 +111,8 @@ def divide(network: Network, request: Request) -> Division:
 class _Attempt:
     """Compiles a network with operators on the CPU; the search for refusals calls it.
 
-    Those of the `allocation` always stay there. `reworded` is the network in the form of which Vela
-    supports most, `awaited` are additional inputs that keep the order of operators on the CPU.
+    Those of the `allocation` always stay there. `reworded` is the network in the form that Vela
+    supports best, `awaited` are additional inputs that keep the order of operators on the CPU.
     """
 
     network: Network

@@ -91,6 +91,11 @@ static bool all_say(ethosgen_status run, ethosgen_status test)
 
 static ethosgen_status changes(void)
 {
+    ethosgen_status status = ethosgen_networks_self_test();
+
+    if (status != ETHOSGEN_OK) {
+        return status;
+    }
     for (uint32_t bit = 0u; bit < HEADER_BITS; bit++) {
         uint8_t mask = (uint8_t)(1u << (bit % 8u));
         bool is_compared = bit < COMPARED_BITS;
@@ -113,7 +118,7 @@ static ethosgen_status changes(void)
         return ETHOSGEN_TOO_MANY_ROWS;
     }
     swap_files();
-    return all_say(ETHOSGEN_OK, ETHOSGEN_OK) ? ethosgen_networks_self_test() : ETHOSGEN_BAD_BUFFER;
+    return all_say(ETHOSGEN_OK, ETHOSGEN_OK) ? ETHOSGEN_OK : ETHOSGEN_BAD_BUFFER;
 }
 """
 

@@ -73,7 +73,7 @@ def render(
     """Render a project of one network or several, which then share one arena.
 
     `ci_ethosgen` is the package that the workflow of `with_ci` installs, by default a wheel of this
-    ethosgen. With `handover` the project is an element of a pipeline; `labels` are classes of `app`,
+    ethosgen. With `handover` the project is a pipeline's element; `labels` are classes of `app`,
     `pack` is VENDOR::NAME@VERSION. CapacityError if they do not fit, InputError if names clash.
     """
     programs = (networks,) if isinstance(networks, Program) else tuple(networks)

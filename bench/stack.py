@@ -1,6 +1,7 @@
 """Compares the stack's bound with what runs on QEMU use; writes evidence/stack.md.
 
-.venv/bin/python -m bench.stack            # half an hour
+.venv/bin/python -m bench.stack            # two hours; it keeps what it has measured
+.venv/bin/python -m bench.stack --fresh    # measures everything again
 .venv/bin/python -m bench.stack --render   # only the page, from the stored figures
 """
 
@@ -12,23 +13,33 @@ from pathlib import Path
 from typing import Any
 
 from ethosgen import flow
-from ethosgen.targets.stack_bounds import MOST_ABOVE, StackBounds
+from ethosgen.targets.stack_bounds import MOST_ABOVE
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import EthosgenError
+from ethosgen.values.outcome import StackUse
+from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
+from tests.corpus.registry import ROWS
+from tests.corpus.trial import Key, case_of
 from tests.support.pages import EVIDENCE, console, load, store, table
 from tests.support.recipes import recipe
-from tests.support.small_models import image_net, recurrent_net
+from tests.support.small_models import SHARED_MODELS, image_net, recurrent_net
 
 PAGE, RESULTS = EVIDENCE / "stack.md", EVIDENCE / "stack.json"
 SAMPLES = 3
-BOARDS: Sequence[tuple[str, Mapping[str, str]]] = (
-    ("Cortex-M55", {"board": "corstone300", "npu": NO_NPU}),
+TOGETHER = 6
+"""Networks of the corpus in one firmware, to compile once for all of them."""
+Options = Mapping[str, str]
+M55 = ("Cortex-M55", {"board": "corstone300", "npu": NO_NPU})
+M0 = ("Cortex-M0", {"board": "qemu-cortex-m0", "npu": NO_NPU})
+M4 = ("Cortex-M4", {"board": "mps2-an386", "npu": NO_NPU})
+BOARDS: Sequence[tuple[str, Options]] = (
+    M55,
     ("Ethos-U55-128", {"board": "corstone300", "npu": "ethos-u55-128"}),
-    ("Cortex-M0", {"board": "qemu-cortex-m0", "npu": NO_NPU}),
-    ("Cortex-M4", {"board": "mps2-an386", "npu": NO_NPU}),
+    M0,
+    M4,
     ("Ethos-U85-256", {"board": "corstone320", "npu": "ethos-u85-256"}),
     ("Ethos-U65-256", {"board": "corstone300", "npu": "ethos-u65-256"}),
     (
@@ -48,75 +59,147 @@ was used would be a fault. One that is more than {MOST_ABOVE} above it is marked
 board with a Cortex-M85.
 
 """
+CORPUS = f"""
+## The corpus
+
+One network of each operator and type of the corpus, without an NPU: the bytes by which the bound is
+above what {SAMPLES} samples used. These samples are random, and so are the operators' shapes: a
+network whose samples do not take the deepest path is marked.
+
+"""
 
 
 def networks(folder: Path) -> Iterator[Path]:
-    """Yield the networks: those of demo/, and generated ones."""
+    """Yield the networks: those of demo/, generated ones, and public ones if they are there."""
     yield from sorted((ROOT / "demo").glob("*_int8.tflite"))
     yield recurrent_net(folder / "lstm.tflite")
     yield image_net(folder / "image.tflite")
+    yield from sorted(SHARED_MODELS.glob("*.tflite"))
 
 
-def measure(network: Path, options: Mapping[str, str], folder: Path) -> dict[str, Any]:
-    """Return the bound and the use of a network's inference, or why it does not run."""
-    seen: list[StackBounds] = []
-    compare = StackBounds.compare
+def corpus(folder: Path) -> Iterator[Path]:
+    """Yield the corpus's networks, a file for each row."""
+    for operator, dtype in ROWS:
+        path = folder / f"{operator.lower().replace(' ', '_')}_{dtype}.tflite"
+        path.write_bytes(case_of(Key(operator, dtype, 0)).data)
+        yield path
 
-    def note(bounds: StackBounds) -> None:
-        seen.append(bounds)
 
-    StackBounds.compare = note  # type: ignore[assignment, method-assign]
+def groups(paths: Sequence[Path], size: int) -> Iterator[Sequence[Path]]:
+    """Yield the paths, so many at a time."""
+    for start in range(0, len(paths), size):
+        yield paths[start : start + size]
+
+
+def measure(paths: Sequence[Path], options: Options) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each network's bound and use, or why it does not run.
+
+    They are in one firmware, unless one of them stops it.
+    """
     try:
-        asked = recipe(network, check=False, **options)
+        uses = run(paths, options)
+    except EthosgenError as error:
+        half = len(paths) // 2
+        if half:
+            yield from measure(paths[:half], options)
+            yield from measure(paths[half:], options)
+        else:
+            yield paths[0].stem, {"why": " ".join(str(error).split())[:120]}
+        return
+    for path, use in zip(paths, uses, strict=True):
+        if use is None or use.bound is None:
+            yield path.stem, {"why": "no bound" if use else "no output for these samples"}
+        else:
+            yield path.stem, {"bound": use.bound, "used": use.used, "interrupt": use.interrupt}
+
+
+def run(paths: Sequence[Path], options: Options) -> list[StackUse | None]:
+    """Run networks in one firmware, and return what each used."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "project"
+        asked = recipe(*paths, check=False, **options)
         flow.create_project(asked, directory=folder, watch=Watch())
         flow.build_project(folder, watch=Watch())
-        flow.run_project(folder, flow.RunOptions(Inputs(None, SAMPLES, 1)), watch=Watch())
-    except EthosgenError as error:
-        return {"why": " ".join(str(error).split())[:120]}
-    finally:
-        StackBounds.compare = compare  # type: ignore[method-assign]
-    (need,), (used,) = seen[0].needs.values(), seen[0].used.values()
-    return {"bound": need and need.run + need.interrupt, "used": used}
+        asked_for = flow.RunOptions(Inputs(None, SAMPLES, 1))
+        report = flow.run_project(folder, asked_for, watch=Watch())
+    reports = report.reports if isinstance(report, FirmwareReport) else [report]
+    return [each.run_stack for each in reports if isinstance(each, Report)]
 
 
 def page(figures: Sequence[Mapping[str, Any]]) -> str:
     """Return the page."""
-    ran = [each for each in figures if "used" in each]
+    ran = [each for each in figures if each["kind"] == "networks" and "used" in each]
     rows = [
-        (
-            each["network"], each["on"], str(each["bound"]), str(each["used"]),
-            f"{above}{' (more)' if above > MOST_ABOVE else ''}",
+        (e["network"], e["on"], str(e["bound"]), str(e["used"]), marked(e["bound"] - e["used"]))
+        for e in ran
+    ]
+    lines = table(["network", "on", "bound", "used", "above"], rows, texts=2)
+    refused = [
+        f"- {each['network']} on {each['on']}: {each['why']}"
+        for each in figures
+        if each["kind"] == "networks" and "why" in each
+    ]
+    rest = "\n\nNot run:\n\n" + "\n".join(refused) if refused else ""
+    whole = f"{HEAD}{summary([e['bound'] - e['used'] for e in ran])}{lines}{rest}\n"
+    return whole + corpus_table([each for each in figures if each["kind"] == "corpus"])
+
+
+def corpus_table(figures: Sequence[Mapping[str, Any]]) -> str:
+    """Return the corpus's part of the page, a column for each processor."""
+    if not figures:
+        return ""
+    cells = {
+        (each["network"], each["on"]): (
+            marked(each["bound"] - each["used"]) if "used" in each else "-"
         )
-        for each in ran
-        if (above := each["bound"] - each["used"]) is not None
-    ]  # fmt: skip
-    apart = [each["bound"] - each["used"] for each in ran]
+        for each in figures
+    }
+    names, columns = dict.fromkeys(n for n, _ in cells), dict.fromkeys(on for _, on in cells)
+    rows = [(name, *(cells.get((name, on), "-") for on in columns)) for name in names]
+    apart = [each["bound"] - each["used"] for each in figures if "used" in each]
+    reasons = sorted({each["why"] for each in figures if "why" in each})
+    rest = "\n\n`-` did not run:\n\n" + "\n".join(f"- {r}" for r in reasons) if reasons else ""
+    return f"{CORPUS}{summary(apart)}{table(['network', *columns], rows)}{rest}\n"
+
+
+def marked(above: int) -> str:
+    """Return the bytes above, with a mark if they are many."""
+    return f"{above}{' (more)' if above > MOST_ABOVE else ''}"
+
+
+def summary(apart: Sequence[int]) -> str:
+    """Return a sentence about the bytes above."""
     far = sum(each > MOST_ABOVE for each in apart)
-    said = (
-        f"{len(ran)} firmwares: the bound is {min(apart)} to {max(apart)} bytes above, in {far} of "
+    return (
+        f"{len(apart)} runs: the bound is {min(apart)} to {max(apart)} bytes above, in {far} of "
         f"them more than {MOST_ABOVE}.\n\n"
     )
-    lines = table(["network", "on", "bound", "used", "above"], rows, texts=2)
-    refused = [f"- {e['network']} on {e['on']}: {e['why']}" for e in figures if "why" in e]
-    rest = "\n\n## Not run\n\n" + "\n".join(refused) if refused else ""
-    return f"{HEAD}{said}{lines}{rest}\n"
 
 
 def main() -> int:
-    """Measure, and write the page."""
+    """Measure what is missing, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--render", action="store_true")
-    figures: list[dict[str, Any]] = [] if not parser.parse_args().render else load(RESULTS)
-    if not figures:
-        with tempfile.TemporaryDirectory() as place:
-            paths = list(networks(Path(place)))
-            for path in paths:
-                for on, options in BOARDS:
-                    folder = Path(place) / f"{len(figures)}"
-                    found = measure(path, options, folder)
-                    figures.append({"network": path.stem, "on": on, **found})
-                    console.print(figures[-1])
-                    store(RESULTS, figures)
+    parser.add_argument("--fresh", action="store_true")
+    arguments = parser.parse_args()
+    figures: list[dict[str, Any]] = [] if arguments.fresh else load(RESULTS, [])
+    known = {(each["kind"], each["network"], each["on"]) for each in figures}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        work = [
+            (kind, on, options, some)
+            for kind, paths, boards, size in (
+                ("networks", list(networks(folder)), BOARDS, 1),
+                ("corpus", list(corpus(folder)), (M55, M4, M0), TOGETHER),
+            )
+            for on, options in boards
+            for some in groups([p for p in paths if (kind, p.stem, on) not in known], size)
+        ]
+        for kind, on, options, some in work if not arguments.render else ():
+            for name, found in measure(some, options):
+                figures.append({"kind": kind, "network": name, "on": on, **found})
+                console.print(figures[-1])
+            store(RESULTS, figures)
     PAGE.write_text(page(figures))
     return 0
 

@@ -20,6 +20,7 @@ from tests.support.needs import NEEDS, STARTED, unmet
 from tests.support.object_cache import use_object_cache
 from tests.support.passed import add_option, register
 from tests.support.reruns import hasten
+from tests.support.tight_stack import LOOSE, require_tight_stack
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -63,6 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if (ROOT / ".acl" / "usr").is_dir():
         os.environ.setdefault("ARM_COMPUTE_PATH", str(ROOT / ".acl" / "usr"))
     config.addinivalue_line("markers", "slow: takes long even without a compiler or QEMU")
+    config.addinivalue_line("markers", LOOSE)
     for name, (what, _) in NEEDS.items():
         config.addinivalue_line("markers", f"{name}: {what}")
 
@@ -97,6 +99,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     STARTED.names.clear()
     for reason in unmet(item):
         pytest.skip(reason)
+    require_tight_stack(item)
 
 
 @pytest.hookimpl(wrapper=True)

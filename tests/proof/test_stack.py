@@ -19,6 +19,7 @@ from ethosgen.targets.stack_bounds import MOST_ABOVE, TIGHT, StackBounds
 from ethosgen.toolchain import build
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import BuildError, TargetError
+from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
@@ -231,22 +232,21 @@ def measured(
 
     A request that is repeated during the run interrupts it, so this waits long before it does that.
     """
-    used: list[int] = []
     run = Session.run
 
-    def noting(session: Session, timeout_s: float, network: int = 0) -> RunReply:
+    def patient(session: Session, timeout_s: float, network: int = 0) -> RunReply:
         session._retry_s = retry_s
-        reply = run(session, timeout_s, network)
-        used.append(reply.run_stack_bytes)
-        return reply
+        return run(session, timeout_s, network)
 
-    monkeypatch.setattr(Session, "run", noting)
-    monkeypatch.setenv(TIGHT, "1")
+    monkeypatch.setattr(Session, "run", patient)
     (bound,) = flow.build_project(directory, watch=Watch()).stack
     assert bound.need is not None
     options = flow.RunOptions(Inputs(None, 2, 1))
-    flow.run_project(directory, options, watch=Watch())
-    return bound.need, max(used)
+    report = flow.run_project(directory, options, watch=Watch())
+    assert isinstance(report, Report) and report.run_stack is not None
+    use, need = report.run_stack, bound.need
+    assert (use.bound, use.interrupt) == (need.run + need.interrupt, need.interrupt)
+    return need, use.used
 
 
 @needs_qemu

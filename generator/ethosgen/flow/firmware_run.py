@@ -258,6 +258,9 @@ def _counters(samples: Sequence[Sample]) -> dict[str, Any]:
         "init_instructions": worst([s.init_instructions for s in samples]),
         "slice_instructions": worst([s.slice_instructions for s in samples]),
         "stack_bytes": worst([s.stack_bytes for s in samples]),
+        "run_stack": max(
+            (s.run_stack for s in samples if s.run_stack), key=lambda use: use.used, default=None
+        ),
         "npu_pmu": _largest([s.npu_pmu for s in samples if s.npu_pmu]),
         "run_ns": _spread([s.run_ns for s in samples if s.run_ns is not None]),
     }

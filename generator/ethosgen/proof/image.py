@@ -16,6 +16,9 @@ from ethosgen.values.errors import InputError
 
 _MAPPING = ("$t", "$d", "$a")
 """Symbols that say where code and data begin (ELF for the Arm Architecture)."""
+THREAD_SWITCHES = ("PendSV_Handler", "xPortPendSVHandler")
+"""FreeRTOS's switch to another thread, which keeps floating-point registers only of a thread that
+used them."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,10 @@ class FirmwareImage:
 
     @cached_property
     def has_floats(self) -> bool:
-        """Whether an instruction uses floating point, MVE or a coprocessor; true if unknown."""
+        """Whether an instruction uses floating point, MVE or a coprocessor; true if unknown.
+
+        That of an RTOS's switch does not count.
+        """
         ends = (*(addr for addr, _ in self.marks[1:]), 1 << 32)
         return not self.marks or any(map(self._has_floats, self.marks, ends))
 
@@ -110,7 +116,9 @@ class FirmwareImage:
         at = 0
         while at < len(words):
             if is_coprocessor(words[at]):
-                return True
+                owner = self.names.get(self.owner(addr + 2 * at) or 0)
+                if owner not in THREAD_SWITCHES:
+                    return True
             at += 1 + is_wide(words[at])
         return False
 

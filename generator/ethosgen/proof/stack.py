@@ -4,14 +4,15 @@ The ELF has the compiler's decisions: frames, inlined functions, calls that beca
 functions of its own library. So the bound holds for any compiler and any flags.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 
 from ethosgen.board import Board
 from ethosgen.proof.frames import CallFrame, CallSite, FrameWalk
-from ethosgen.proof.image import FirmwareImage, read_image
+from ethosgen.proof.image import THREAD_SWITCHES, FirmwareImage, read_image
+from ethosgen.proof.instruction import SP, is_wide
 from ethosgen.proof.unbounded import UnboundedError
 
 _BASIC_FRAME, _FLOAT_FRAME, _PADDING = 32, 104, 4
@@ -25,10 +26,12 @@ _TABLE = "ethosgen_networks"
 _VECTORS = ".vectors"
 _SWITCHES = {"_isr_wrapper": 0, "vTaskSwitchContext": 44}
 """Functions of Zephyr and FreeRTOS, whose handlers run on a stack of their own, and the bytes that
-a switch to another thread pushes besides: R4 to R11, LR, PSPLIM and CONTROL in FreeRTOS's ports;
-Zephyr keeps registers in the thread's record."""
+a switch to another thread pushes besides, if its code does not show them: R4 to R11, LR, PSPLIM and
+the secure context in FreeRTOS's ports; Zephyr keeps registers in the thread's record."""
 _SWITCHED_FLOATS = 64
 """S16 to S31, which a switch that pushes anything pushes with them."""
+_STMDB = 0xE920
+"""STMDB Rn!, {registers}, without Rn."""
 _FIRST_IRQ = 15
 """SysTick's vector; those before are the start's and the faults'."""
 
@@ -221,13 +224,30 @@ def stack_need(elf: Path, network: str, frames: FloatFrames) -> Need:
     handlers = graph.handlers()
     switches = [each for name, each in _SWITCHES.items() if name in image.functions]
     if switches:
-        interrupt = graph.exception + max(switches)
-        interrupt += _SWITCHED_FLOATS if max(switches) and graph.has_floats else 0
+        pushed = max(switches) and (pushed_by_switch(image) or max(switches))
+        interrupt = graph.exception + pushed
+        interrupt += _SWITCHED_FLOATS if pushed and graph.has_floats else 0
     else:
         interrupt = graph.interrupt(a for a in handlers if graph.calls(a, _HANDLER))
-    measured = _measured(graph, most, found, handlers)
+    measured = _measured(graph, most, found, () if switches else handlers, interrupt)
     lacks = _HANDLER in image.functions and not interrupt
     return Need(most + interrupt, path, interrupt, run, measured, lacks, bool(switches))
+
+
+def pushed_by_switch(image: FirmwareImage) -> int:
+    """Return the bytes that FreeRTOS's switch pushes on a thread's stack; 0 if it shows none.
+
+    Its assembly has them in STMDB before it calls for the next thread.
+    """
+    known = [name for name in THREAD_SWITCHES if name in image.functions]
+    start = image.functions[known[0]] if known else None
+    pushed, at = 0, start
+    while at is not None and image.owner(at) == start and image.is_code(at):
+        first, second = image.read(at, 2) or 0, image.read(at + 2, 2) or 0
+        if first & 0xFFF0 == _STMDB and first & 0xF != SP:
+            pushed += 4 * second.bit_count()
+        at += 4 if is_wide(first) else 2
+    return pushed
 
 
 def _found(image: FirmwareImage, names: Iterable[str], network: str) -> list[int]:
@@ -235,7 +255,9 @@ def _found(image: FirmwareImage, names: Iterable[str], network: str) -> list[int
     return [addr for addr in known if addr is not None]
 
 
-def _measured(graph: _Graph, most: int, found: set[int], handlers: list[int]) -> int | None:
+def _measured(
+    graph: _Graph, most: int, found: set[int], handlers: Sequence[int], interrupt: int
+) -> int | None:
     table, _ = graph.image.objects.get(_TABLE, (0, 0))
     graph.skips_pointers = True
     try:
@@ -244,6 +266,6 @@ def _measured(graph: _Graph, most: int, found: set[int], handlers: list[int]) ->
             for addr in graph.image.functions_at(table)
             if found & {site.target for site in graph.frame(addr).calls}
         ]
-        return max([most, *around]) + graph.interrupt(handlers)
+        return max([most, *around]) + max(interrupt, graph.interrupt(handlers))
     except UnboundedError:
         return None

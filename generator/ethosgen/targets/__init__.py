@@ -259,7 +259,8 @@ def _run_sample(
         else:
             session.write_input(port, content, _ANSWER_S, index)
     reply = session.run(how.timeout_s, index)
-    how.stack.check(index, reply.run_stack_bytes, is_whole=reply.status == Status.OK)
+    is_whole = reply.status == Status.OK
+    stack = how.stack.check(index, reply.run_stack_bytes, is_whole=is_whole)
     if reply.status not in (Status.OK, Status.NOT_READY):
         raise _explain(reply, target, network, info.devices)
     outputs = {}
@@ -276,13 +277,14 @@ def _run_sample(
     if not kind.has_clock:  # its stack is not the board's either
         return Sample(outputs=outputs)
     if not kind.counts_instructions:  # on hardware the counter measures time
-        return Sample(outputs=outputs, stack_bytes=reply.stack_bytes)
+        return Sample(outputs=outputs, stack_bytes=reply.stack_bytes, run_stack=stack)
     ticks_per_instruction = unit_of(info.board, kind, hello.ticks_hz).ticks
     return Sample(
         outputs=outputs,
         cpu_instructions=round(reply.cpu_ticks / ticks_per_instruction),
         init_instructions=round(hello.init_ticks / ticks_per_instruction),
         stack_bytes=reply.stack_bytes,
+        run_stack=stack,
         slice_instructions=round(reply.slice_ticks / ticks_per_instruction) or None,
         npu_pmu=_pmu_figures(reply, info.npu),
     )

@@ -9,6 +9,7 @@ from ethosgen.proof.stack import Need, float_frames, stack_need
 from ethosgen.proof.unbounded import UnboundedError
 from ethosgen.values.errors import TargetError
 from ethosgen.values.grammar import counted
+from ethosgen.values.outcome import StackUse
 
 TIGHT = "ETHOSGEN_TIGHT_STACK"
 """The variable by which a bound that is far above what its runs use becomes an error."""
@@ -24,19 +25,19 @@ class StackBounds:
         """Take the firmware's file, and its project."""
         self._elf = elf
         self._info = info
-        self.needs: dict[int, Need | None] = {}
-        self.used: dict[int, int] = {}
+        self._needs: dict[int, Need | None] = {}
+        self._most: dict[int, StackUse] = {}
 
-    def check(self, network: int, used: int, *, is_whole: bool = True) -> None:
-        """Raise TargetError if a run used more stack than possible; 0 bytes mean unknown use.
+    def check(self, network: int, used: int, *, is_whole: bool = True) -> StackUse | None:
+        """Return a run's use and bound; TargetError if it used more stack than possible.
 
-        An incomplete run had no output yet.
+        0 bytes mean unknown use. An incomplete run had no output yet: the answer is None.
         """
         if not used or not self._elf.is_file():  # a board that someone else has flashed
-            return
-        if network not in self.needs:
-            self.needs[network] = self._find(self._info.names[network])
-        need = self.needs[network]
+            return None
+        if network not in self._needs:
+            self._needs[network] = self._find(self._info.names[network])
+        need = self._needs[network]
         _LOG.debug("%s used %s bytes of stack; it needs %s", self._elf, used, need)
         if need is not None and need.measured is not None and used > need.measured:
             raise TargetError(
@@ -44,8 +45,13 @@ class StackBounds:
                 f"code in '{self._elf}' can use only {need.measured}; this is a fault of ethosgen "
                 "or of the target, so report it, and trust no stack size until then"
             )
-        if is_whole:
-            self.used[network] = max(used, self.used.get(network, 0))
+        if not is_whole:
+            return None
+        use = StackUse(used, None)
+        if need is not None:
+            use = StackUse(used, need.run + need.interrupt, need.interrupt)
+        self._most[network] = max(use, self._most.get(network, use), key=lambda each: each.used)
+        return use
 
     def compare(self) -> None:
         """Log each bound that is far above the runs' use, or raise TargetError if TIGHT.
@@ -53,14 +59,13 @@ class StackBounds:
         This is not the user's fault: samples need not take the deepest path. The NPU's interrupt is
         left out, since in a run it comes during the wait and not at the deepest place.
         """
-        for network, used in self.used.items():
-            need = self.needs[network]
-            if need is None or need.run <= used + MOST_ABOVE:
+        for network, use in self._most.items():
+            if use.bound is None or use.above is None or use.above <= MOST_ABOVE:
                 continue
             text = (
                 f"{self._info.names[network]}_run() in '{self._elf}' is bounded by "
-                f"{counted(need.run, 'byte')} of stack, but these runs used {used}; "
-                f"{MOST_ABOVE} more are usual"
+                f"{counted(use.bound - use.interrupt, 'byte')} of stack, but these runs used "
+                f"{use.used}; {MOST_ABOVE} more are usual"
             )
             _LOG.info("%s", text)
             if os.environ.get(TIGHT):

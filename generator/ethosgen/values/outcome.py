@@ -99,11 +99,30 @@ class OutputComparison:
 
 
 @dataclass(frozen=True)
+class StackUse:
+    """The bytes of stack that inferences used, and what they can need by the firmware's code.
+
+    `used` has the NPU's interrupt during the wait, `bound` has the bytes of `interrupt` at the
+    deepest place. `bound` is None if the code has no bound.
+    """
+
+    used: int
+    bound: int | None
+    interrupt: int = 0
+
+    @property
+    def above(self) -> int | None:
+        """The bytes by which the bound, without the interrupt, is above what was used."""
+        return None if self.bound is None else self.bound - self.interrupt - self.used
+
+
+@dataclass(frozen=True)
 class Sample:
     """One inference as the target reports it; None for figures that the target cannot measure.
 
     cpu_instructions counts outside the wait for the NPU, slice_instructions in the longest slice of
-    an inference in slices; stack_bytes is the painted stack's use;
+    an inference in slices; stack_bytes is the painted stack's use,
+    run_stack that of this inference, if it has outputs;
     npu_pmu has the firmware's readings of the NPU's performance monitor, by event. run_ns is the
     wall-clock time, if the target's clock measures that. profile is the cost of each step, in a run
     that requested it. cpu_cycles are those of the processor's model, if QEMU counted blocks.
@@ -113,6 +132,7 @@ class Sample:
     cpu_instructions: int | None = None
     init_instructions: int | None = None
     stack_bytes: int | None = None
+    run_stack: StackUse | None = None
     slice_instructions: int | None = None
     npu_pmu: Mapping[str, int] | None = None
     run_ns: int | None = None

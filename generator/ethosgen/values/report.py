@@ -15,7 +15,7 @@ from ethosgen.values.fidelity import Fidelity
 from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.grounds import grounded
 from ethosgen.values.headline import Headline, Latency, Occupancy
-from ethosgen.values.outcome import Difference, OutputComparison
+from ethosgen.values.outcome import Difference, OutputComparison, StackUse
 from ethosgen.values.plan import PlanSummary
 from ethosgen.values.profile import Profile
 from ethosgen.values.security import SecureSide
@@ -127,6 +127,7 @@ class Report:
     slice_instructions: int | None = None
     """Those of the longest slice of an inference that runs in slices."""
     stack_bytes: int | None = None
+    run_stack: StackUse | None = None
     npu_pmu: Mapping[str, int] | None = None
     """The firmware's readings of the NPU's PMU: cycles, and events by Arm's names."""
     model_cycles: int | None = None
@@ -314,7 +315,6 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """Return the report as an object of JSON types."""
         first = self.golden.first if self.golden else None
-        optimized = self.plan.optimization
         return {
             "model": self.network,
             "board": self.board,
@@ -343,6 +343,7 @@ class Report:
             "slice_instructions": self.slice_instructions,
             "slice_time": self.slice_time.as_json() if self.slice_time else None,
             "stack_bytes": self.stack_bytes,
+            "run_stack": dataclasses.asdict(self.run_stack) if self.run_stack else None,
             "npu_pmu": dict(self.npu_pmu) if self.npu_pmu else None,
             "npu_milliseconds": self._npu_milliseconds,
             "run_ns": dict(self.run_ns) if self.run_ns else None,
@@ -364,7 +365,7 @@ class Report:
             "fused": list(self.plan.fused),
             "overlapped": list(self.plan.overlapped),
             "decompressed": dict(self.plan.decompressed) if self.plan.decompressed else None,
-            "optimization": dataclasses.asdict(optimized) if optimized else None,
+            "optimization": (done := self.plan.optimization) and dataclasses.asdict(done),
             "cpu_operators": [
                 {"operator": c.code, "output": c.output, **grounded(c.reason, c.erratum)}
                 for c in self.plan.cpu_operators

@@ -1,5 +1,6 @@
 """The markers: a test that starts a compiler or QEMU without its marker fails."""
 
+import os
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from ethosgen.host.extras import EXTRAS
+from ethosgen.targets.stack_bounds import TIGHT
+from tests import ROOT
+from tests.support import tight_stack
 from tests.support.needs import EXTRA_OF, NEEDS, REQUIRED, STARTED, needs_extra, unmet
 
 
@@ -67,3 +71,21 @@ def test_a_test_without_its_extra_is_skipped_by_the_extras_name(
     request.node.add_marker(needs_extra("place"))
     (reason,) = unmet(request.node)
     assert reason.startswith("no_such_package.at_all is missing: install the extra 'place' with: ")
+
+
+def test_the_bound_of_the_stack_must_be_near_where_runs_were_compared(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert all((ROOT / path).exists() for path in tight_stack.FILES)
+    monkeypatch.setenv(TIGHT, "1")
+    tight_stack.require_tight_stack(request.node)
+    assert TIGHT not in os.environ
+    monkeypatch.setattr(tight_stack, "FILES", ("tests/test_markers.py",))
+    tight_stack.require_tight_stack(request.node)
+    assert os.environ[TIGHT] == "1"
+    request.node.add_marker(pytest.mark.loose_stack("its samples take another path"))
+    tight_stack.require_tight_stack(request.node)
+    assert TIGHT not in os.environ
+    request.node.add_marker(pytest.mark.loose_stack(), append=False)
+    with pytest.raises(pytest.fail.Exception, match="needs a reason"):
+        tight_stack.require_tight_stack(request.node)

@@ -259,7 +259,7 @@ def main() -> int:
             (kind, on, options, some)
             for kind, paths, boards, size in (
                 ("networks", list(networks(folder)), BOARDS, 1),
-                ("corpus", list(corpus(folder)), (M55, M4, M0), TOGETHER),
+                ("corpus", list(corpus(folder)), (M55,), TOGETHER),
             )
             for on, options in boards
             for some in groups([p for p in paths if (kind, p.stem, on) not in known], size)

@@ -4,7 +4,7 @@
 /* Caches, in the System Control Space. Without a data cache, CCR_DC reads as 0. */
 #define CCR (*(volatile uint32_t *)0xE000ED14u)
 #define DCCIMVAC (*(volatile uint32_t *)0xE000EF70u)
-enum { CCR_DC = 0x10000u };
+#define CCR_DC 0x10000u
 #define CACHE_LINE_BYTES 32u
 #ifndef ETHOSGEN_NPU_FLUSH_LINE /* a test on QEMU, which has no cache, replaces it with a model */
 #define ETHOSGEN_NPU_FLUSH_LINE(addr) (DCCIMVAC = (addr))

@@ -73,7 +73,7 @@ ethosgen_status ethosgen_weights_check(const void *file, uint32_t bytes,
     if (file == NULL) {
         return ETHOSGEN_NO_WEIGHTS;
     }
-    if ((uintptr_t)file % code->alignment != 0u) {
+    if ((uintptr_t)(const uint8_t *)file % code->alignment != 0u) {
         return ETHOSGEN_WEIGHTS_MISALIGNED;
     }
     if (bytes < (uint32_t)START_BYTES) {

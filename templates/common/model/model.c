@@ -337,7 +337,7 @@ ethosgen_status {{ name }}_run(void)
 {% else %}
 static inline bool is_unusable(const void *buffer)
 {
-    return buffer == NULL || (uintptr_t)buffer % (uintptr_t){{ alignment_macro }} != 0u;
+    return buffer == NULL || (uintptr_t)(const uint8_t *)buffer % (uintptr_t){{ alignment_macro }} != 0u;
 }
 
 ethosgen_status {{ name }}_run(

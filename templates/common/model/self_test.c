@@ -153,7 +153,7 @@ static ethosgen_status infer({{ "uint32_t golden_crc" if apart }}{{ ", " if apar
 {% if self_test.parameters %}
 static bool is_unusable(const void *buffer)
 {
-    return (buffer == NULL) || (((uintptr_t)buffer % (uintptr_t){{ alignment_macro }}) != 0u);
+    return (buffer == NULL) || (((uintptr_t)(const uint8_t *)buffer % (uintptr_t){{ alignment_macro }}) != 0u);
 }
 
 {% endif %}

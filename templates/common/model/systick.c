@@ -5,12 +5,10 @@
 #define SYST_RVR (*(volatile uint32_t *)0xE000E014u)
 #define SYST_CVR (*(volatile uint32_t *)0xE000E018u)
 #define ICSR (*(volatile uint32_t *)0xE000ED04u)
-enum {
-    SYST_CSR_ENABLE = 1u << 0,
-    SYST_CSR_TICKINT = 1u << 1,
-    SYST_CSR_CLKSOURCE = 1u << 2,
-    SYST_CSR_COUNTFLAG = 0x10000u /* the count has reached 0 since the last read of SYST_CSR */
-};
+#define SYST_CSR_ENABLE (1u << 0)
+#define SYST_CSR_TICKINT (1u << 1)
+#define SYST_CSR_CLKSOURCE (1u << 2)
+#define SYST_CSR_COUNTFLAG 0x10000u /* the count has reached 0 since the last read of SYST_CSR */
 #define SYST_RVR_MAX 0xFFFFFFu
 #define ICSR_PENDSTCLR 0x02000000u
 

@@ -109,7 +109,7 @@ SYS_INIT(devices_init, PRE_KERNEL_2, 1);
 int32_t ethosgen_device_await(const struct ethosgen_device *device, uint32_t offset, uint32_t mask,
                               uint32_t value)
 {
-    if (device->base_addr == 0) {
+    if (device->base_addr == 0u) {
         return ETHOSGEN_NOT_INITIALIZED;
     }
     const volatile uint32_t *awaited = ethosgen_device_register(device, offset);
@@ -119,7 +119,7 @@ int32_t ethosgen_device_await(const struct ethosgen_device *device, uint32_t off
 
     ethosgen_device_wait_begin();
     uint32_t since = ethosgen_device_clock(&per_ms);
-    while ((*awaited & mask) != value && status == ETHOSGEN_OK) {
+    while (((*awaited & mask) != value) && (status == ETHOSGEN_OK)) {
         k_sem_reset(interrupts_of(device));
         if (device->irq >= 0) {
             irq_enable((unsigned int)device->irq); /* before the last look: a later interrupt ends it */
@@ -175,7 +175,9 @@ static __noinline void flush(uintptr_t start, uintptr_t end)
 void ethosgen_device_flush(const void *start, uint32_t bytes)
 {
     if (ETHOSGEN_NPU_HAS_CACHE()) {
-        flush((uintptr_t)start, (uintptr_t)start + bytes);
+        uintptr_t from = (uintptr_t)(const uint8_t *)start;
+
+        flush(from, from + bytes);
     }
 }
 #else

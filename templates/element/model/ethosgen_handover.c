@@ -29,7 +29,7 @@ struct sent_frame {
 #define SENT_STRIDE {{ handover.sent.stride }}u
 {% endif %}
 
-static struct {
+static struct handover_state {
 {% if handover.is_serial %}
     uint32_t count;  /* bytes of the arriving frame */
     uint32_t bytes;  /* of its tensors */
@@ -93,17 +93,17 @@ static uint32_t check_size(const struct ethosgen_handover_header *header)
     if (header->magic != ETHOSGEN_HANDOVER_MAGIC) {
         return ETHOSGEN_HANDOVER_DAMAGED;
     }
-    if (header->bytes != 0 && header->bytes != ETHOSGEN_HANDOVER_RECEIVED_BYTES) {
+    if (header->bytes != 0u && header->bytes != ETHOSGEN_HANDOVER_RECEIVED_BYTES) {
         return is_foreign(header) ? ETHOSGEN_HANDOVER_FOREIGN : ETHOSGEN_HANDOVER_DAMAGED;
     }
-    return 0;
+    return 0u;
 }
 
 void ethosgen_handover_reset(void)
 {
-    memset(&state, 0, sizeof state);
-    arrived = 0;
-    fault = 0;
+    (void)memset(&state, 0, sizeof state);
+    arrived = 0u;
+    fault = 0u;
 }
 {% if handover.is_serial %}
 
@@ -123,14 +123,14 @@ void ethosgen_handover_take(uint8_t byte)
         uint32_t found = check_size(&frame->header);
 
         state.bytes = frame->header.bytes;
-        if (found != 0) {
+        if (found != 0u) {
             state.is_ignored = true;
             fault = found;
             return;
         }
     }
     if (state.count >= HEADER_BYTES && state.count == HEADER_BYTES + state.bytes + END_BYTES) {
-        state.count = 0;
+        state.count = 0u;
         atomic_signal_fence(memory_order_seq_cst); /* write the frame before its number */
         arrived++;
     }
@@ -139,7 +139,7 @@ void ethosgen_handover_take(uint8_t byte)
 
 void ethosgen_handover_take(uint8_t byte)
 {
-    if (fault != 0) {
+    if (fault != 0u) {
         return;
     }
     if (arrived - state.released == ETHOSGEN_HANDOVER_ROOM) {
@@ -182,32 +182,34 @@ void ethosgen_handover_barrier(void);
 #define LINE_BYTES 32u
 
 /* Both elements see the memory, but not each other's data cache. */
-static void invalidate(const void *start, uint32_t bytes)
+static void invalidate(const uint8_t *start, uint32_t bytes)
 {
     DMB();
-    for (uintptr_t at = (uintptr_t)start; at < (uintptr_t)start + bytes; at += LINE_BYTES) {
+    uintptr_t end = (uintptr_t)start + bytes;
+    for (uintptr_t at = (uintptr_t)start; at < end; at += LINE_BYTES) {
         DCIMVAC = (uint32_t)at;
     }
     DSB();
 }
 
-static void clean(const void *start, uint32_t bytes)
+static void clean(const uint8_t *start, uint32_t bytes)
 {
     DMB();
-    for (uintptr_t at = (uintptr_t)start; at < (uintptr_t)start + bytes; at += LINE_BYTES) {
+    uintptr_t end = (uintptr_t)start + bytes;
+    for (uintptr_t at = (uintptr_t)start; at < end; at += LINE_BYTES) {
         DCCMVAC = (uint32_t)at;
     }
     DSB();
 }
 {% else %}
-static void invalidate(const void *start, uint32_t bytes)
+static void invalidate(const uint8_t *start, uint32_t bytes)
 {
     (void)start;
     (void)bytes;
     DMB();
 }
 
-static void clean(const void *start, uint32_t bytes)
+static void clean(const uint8_t *start, uint32_t bytes)
 {
     (void)start;
     (void)bytes;
@@ -225,11 +227,11 @@ static uint32_t check(const struct ethosgen_handover_frame *frame)
 {% if not handover.is_serial %}
     uint32_t found = check_size(header);
 
-    if (found != 0) {
+    if (found != 0u) {
         return found;
     }
 {% endif %}
-    memcpy(&end, (const uint8_t *)frame + HEADER_BYTES + header->bytes, sizeof end);
+    (void)memcpy((uint8_t *)&end, (const uint8_t *)frame + HEADER_BYTES + header->bytes, sizeof end);
 {% if handover.is_serial %}
     if (~crc32(UINT32_MAX, (const uint8_t *)frame, HEADER_BYTES + header->bytes) != end) {
         return ETHOSGEN_HANDOVER_DAMAGED;
@@ -242,38 +244,38 @@ static uint32_t check(const struct ethosgen_handover_frame *frame)
     if (header->sequence != state.released) {
         return ETHOSGEN_HANDOVER_LOST;
     }
-    if (header->status != 0) {
-        return 0; /* an earlier element's, which is handed on */
+    if (header->status != 0u) {
+        return 0u; /* an earlier element's, which is handed on */
     }
     if (is_foreign(header)) {
         return ETHOSGEN_HANDOVER_FOREIGN;
     }
-    return header->bytes == 0 ? ETHOSGEN_HANDOVER_DAMAGED : 0;
+    return header->bytes == 0u ? ETHOSGEN_HANDOVER_DAMAGED : 0u;
 }
 
 struct ethosgen_handover_header *ethosgen_handover_received(void)
 {
     /* A copy: the other element's data must never be in a dirty line of this one's cache. */
     static struct ethosgen_handover_header current;
-    uint32_t found = 0;
-    uint32_t detail = 0;
+    uint32_t found = 0u;
+    uint32_t detail = 0u;
 
     /* Frames that arrived before the interrupt found a fault are complete. */
     if (arrived != state.released) {
         const struct ethosgen_handover_frame *frame = frame_of(state.released);
 
 {% if not handover.is_serial %}
-        invalidate(frame, (uint32_t)sizeof *frame);
+        invalidate((const uint8_t *)frame, (uint32_t)sizeof *frame);
 {% endif %}
         found = check(frame);
-        if (found == 0) {
+        if (found == 0u) {
             current = frame->header;
             return &current;
         }
         detail = frame->header.sequence;
     } else {
         found = fault;
-        if (found == 0) {
+        if (found == 0u) {
             return NULL;
         }
 {% if not handover.is_serial %}
@@ -311,7 +313,7 @@ void ethosgen_handover_load(void)
     const struct ethosgen_port *inputs = ethosgen_networks[0].inputs;
 
 {% for port in handover.inputs %}
-    memcpy(inputs[{{ port.port }}].buffer, &tensors[{{ port.offset }}], {{ port.bytes }}u);
+    (void)memcpy(inputs[{{ port.port }}].buffer, &tensors[{{ port.offset }}], {{ port.bytes }}u);
 {% endfor %}
 }
 
@@ -342,14 +344,14 @@ void ethosgen_handover_send(const struct ethosgen_handover_header *received)
     header.sequence = state.sent++;
     header.identity[0] = ETHOSGEN_HANDOVER_IDENTITY_0;
     header.identity[1] = ETHOSGEN_HANDOVER_IDENTITY_1;
-    if (state.is_broken && header.status == 0) {
+    if (state.is_broken && header.status == 0u) {
         header.status = ETHOSGEN_HANDOVER_CREDIT;
         header.origin = ETHOSGEN_HANDOVER_ELEMENT;
     }
-    header.bytes = header.status == 0 ? ETHOSGEN_HANDOVER_SENT_BYTES : 0;
+    header.bytes = header.status == 0u ? ETHOSGEN_HANDOVER_SENT_BYTES : 0u;
 {% if handover.is_serial %}
     uint32_t crc = put(UINT32_MAX, &header, HEADER_BYTES);
-    if (header.status == 0) {
+    if (header.status == 0u) {
 {% for piece in handover.pieces %}
 {% if piece.is_output %}
         crc = put(crc, ethosgen_networks[0].outputs[{{ piece.port }}].buffer, {{ piece.bytes }}u);
@@ -364,17 +366,18 @@ void ethosgen_handover_send(const struct ethosgen_handover_header *received)
     uintptr_t offset = (uintptr_t)(header.sequence % ETHOSGEN_HANDOVER_ROOM) * SENT_STRIDE;
     struct sent_frame *to = (struct sent_frame *)((uintptr_t)SENT + offset);
     to->header = header;
-    if (header.status == 0) {
+    if (header.status == 0u) {
 {% for piece in handover.pieces %}
 {% if piece.is_output %}
-        memcpy(&to->tensors[{{ piece.at }}], ethosgen_networks[0].outputs[{{ piece.port }}].buffer, {{ piece.bytes }}u);
+        (void)memcpy(&to->tensors[{{ piece.at }}], ethosgen_networks[0].outputs[{{ piece.port }}].buffer, {{ piece.bytes }}u);
 {% else %}
-        memcpy(&to->tensors[{{ piece.at }}], &tensors[{{ piece.offset }}], {{ piece.bytes }}u);
+        (void)memcpy(&to->tensors[{{ piece.at }}], &tensors[{{ piece.offset }}], {{ piece.bytes }}u);
 {% endif %}
 {% endfor %}
     }
-    memcpy((uint8_t *)to + HEADER_BYTES + header.bytes, &header.sequence, sizeof header.sequence);
-    clean(to, (uint32_t)sizeof *to);
+    (void)memcpy((uint8_t *)to + HEADER_BYTES + header.bytes, (const uint8_t *)&header.sequence,
+                 sizeof header.sequence);
+    clean((const uint8_t *)to, (uint32_t)sizeof *to);
     ethosgen_handover_put((uint8_t)header.sequence);
 {% endif %}
 }

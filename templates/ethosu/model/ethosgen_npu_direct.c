@@ -12,22 +12,20 @@
 #include <stddef.h>
 
 /* Register offsets in bytes; ethosgen_npu_run.h has those that control and observe a run. */
-enum {
-    QBASE = 0x10,
-    QCONFIG = 0x1C,
-    QSIZE = 0x20,
+#define QBASE 0x10u
+#define QCONFIG 0x1Cu
+#define QSIZE 0x20u
 {% if product == "u85" %}
-    POWER_CTRL = 0x38,
-    REGIONCFG = 0x3C,
-    MEM_ATTR0 = 0x40,
-    AXI_SRAM = 0x50,
-    AXI_EXT = 0x54,
+#define POWER_CTRL 0x38u
+#define REGIONCFG 0x3Cu
+#define MEM_ATTR0 0x40u
+#define AXI_SRAM 0x50u
+#define AXI_EXT 0x54u
 {% else %}
-    REGIONCFG = 0x3C,
-    AXI_LIMIT0 = 0x40,
+#define REGIONCFG 0x3Cu
+#define AXI_LIMIT0 0x40u
 {% endif %}
-    BASEP0 = 0x80
-};
+#define BASEP0 0x80u
 
 {% if product != "u85" %}
 #define CONFIG_PRODUCT_SHIFT 28
@@ -44,12 +42,13 @@ enum {
 
 /* Outstanding bursts, each field minus 1, of at most 64, 128 or 256 bytes (0, 1, 2): the defaults of
  * Arm's driver, and longer bursts where Vela assumes them. */
-#define AXI_LIMIT(beats, reads, writes) (((reads)-1u) | (((writes)-1u) << 8) | ((beats) << 16))
+#define AXI_LIMIT(beats, reads, writes)                          \
+    (((reads)-1u) | (((uint32_t)(writes)-1u) << 8) | ((uint32_t)(beats) << 16))
 #define AXI_SRAM_LIMIT AXI_LIMIT({{ axi_beats[0] }}u, 12u, 16u)
 #define AXI_EXT_LIMIT AXI_LIMIT({{ axi_beats[1] }}u, 64u, 32u)
 {% else %}
 /* Outstanding bursts, each field minus 1: the defaults of Arm's driver. */
-#define AXI_LIMIT(reads, writes) ((((reads)-1u) << 16) | (((writes)-1u) << 24))
+#define AXI_LIMIT(reads, writes) ((((uint32_t)(reads)-1u) << 16) | (((uint32_t)(writes)-1u) << 24))
 #define AXI_LIMIT_U55 AXI_LIMIT(32u, 16u)
 #define AXI_LIMIT_U65 AXI_LIMIT(64u, 32u)
 #define AXI_LIMITS 4u

@@ -8,12 +8,10 @@
 #include "ethosgen_npu.h"
 
 /* Fields of CONFIG and ID, with Arm's names. */
-enum {
-    CONFIG_MACS_PER_CC = 0xFu << 0,
-    CONFIG_CMD_STREAM_VERSION = 0xFu << 4,
-    CONFIG_AXI_PORTS = 0x700u, /* on Ethos-U85: command streams depend on the number of AXI ports */
-    CONFIG_CUSTOM_DMA = 0x08000000u
-};
+#define CONFIG_MACS_PER_CC (0xFu << 0)
+#define CONFIG_CMD_STREAM_VERSION (0xFu << 4)
+#define CONFIG_AXI_PORTS 0x700u /* on Ethos-U85: command streams depend on the number of AXI ports */
+#define CONFIG_CUSTOM_DMA 0x08000000u
 #define CONFIG_PRODUCT(config) ((config) >> 28)
 #define CONFIG_PRODUCT_U85 2u
 #define ID_ARCH_MINOR(id) (((id) >> 20) & 0xFFu)

@@ -9,22 +9,22 @@
 #include "ethosgen_npu.h"
 
 #ifdef ETHOSGEN_NPU_U85
-#define PMU 0x1000
+#define PMU 0x1000u
 #else
-#define PMU 0
+#define PMU 0u
 #endif
 
 /* Register offsets in bytes. */
-enum {
-    PMCR = PMU + 0x180,
-    PMCNTENSET = PMU + 0x184,
-    PMCCNTR_LO = PMU + 0x1A0,
-    PMCCNTR_HI = PMU + 0x1A4,
-    PMEVCNTR0 = PMU + 0x300,
-    PMEVTYPER0 = PMU + 0x380
-};
+#define PMCR (PMU + 0x180u)
+#define PMCNTENSET (PMU + 0x184u)
+#define PMCCNTR_LO (PMU + 0x1A0u)
+#define PMCCNTR_HI (PMU + 0x1A4u)
+#define PMEVCNTR0 (PMU + 0x300u)
+#define PMEVTYPER0 (PMU + 0x380u)
 
-enum { PMCR_CNT_EN = 1u << 0, PMCR_EVENT_CNT_RST = 1u << 1, PMCR_CYCLE_CNT_RST = 1u << 2 };
+#define PMCR_CNT_EN (1u << 0)
+#define PMCR_EVENT_CNT_RST (1u << 1)
+#define PMCR_CYCLE_CNT_RST (1u << 2)
 
 #define CYCLE_COUNTER 0x80000000u
 #define EVENT_COUNTERS ((1u << ETHOSGEN_NPU_EVENTS) - 1u)

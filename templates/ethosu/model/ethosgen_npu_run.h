@@ -14,27 +14,23 @@
 #include "ethosgen_npu.h"
 
 /* Register offsets in bytes. */
-enum {
-    ID = 0x00,
-    STATUS = 0x04,
-    CMD = 0x08,
-    RESET = 0x0C,
-    QREAD = 0x18,
-    PROT = 0x24,
-    CONFIG = 0x28
-};
+#define ID 0x00u
+#define STATUS 0x04u
+#define CMD 0x08u
+#define RESET 0x0Cu
+#define QREAD 0x18u
+#define PROT 0x24u
+#define CONFIG 0x28u
 
-enum {
-    STATUS_STATE_RUNNING = 1u << 0,
-    STATUS_IRQ_RAISED = 1u << 1,
-    STATUS_BUS_STATUS = 1u << 2,
-    STATUS_RESET_STATUS = 1u << 3,
-    STATUS_CMD_PARSE_ERROR = 1u << 4,
-    STATUS_CMD_END_REACHED = 1u << 5,
-    STATUS_WD_FAULT = 1u << 7, /* not on Ethos-U85 */
-    STATUS_ECC_FAULT = 0x100u,
-    STATUS_BRANCH_FAULT = 0x200u /* Ethos-U85; part of another field on the others */
-};
+#define STATUS_STATE_RUNNING (1u << 0)
+#define STATUS_IRQ_RAISED (1u << 1)
+#define STATUS_BUS_STATUS (1u << 2)
+#define STATUS_RESET_STATUS (1u << 3)
+#define STATUS_CMD_PARSE_ERROR (1u << 4)
+#define STATUS_CMD_END_REACHED (1u << 5)
+#define STATUS_WD_FAULT (1u << 7) /* not on Ethos-U85 */
+#define STATUS_ECC_FAULT 0x100u
+#define STATUS_BRANCH_FAULT 0x200u /* Ethos-U85; part of another field on the others */
 #ifdef ETHOSGEN_NPU_U85
 #define STATUS_PARSE_FAULTS (STATUS_CMD_PARSE_ERROR | STATUS_BRANCH_FAULT)
 #define STATUS_WEIGHT_FAULTS 0u
@@ -52,12 +48,10 @@ enum {
     (STATUS_STATE_RUNNING | STATUS_IRQ_RAISED | STATUS_BUS_STATUS | STATUS_RESET_STATUS |     \
      STATUS_PARSE_FAULTS | STATUS_CMD_END_REACHED | STATUS_WEIGHT_FAULTS | STATUS_ECC_FAULT)
 
-enum {
-    CMD_TRANSITION_TO_RUNNING_STATE = 1u << 0,
-    CMD_CLEAR_IRQ = 1u << 1,
-    CMD_CLOCK_Q_ENABLE = 1u << 2,
-    CMD_POWER_Q_ENABLE = 1u << 3
-};
+#define CMD_TRANSITION_TO_RUNNING_STATE (1u << 0)
+#define CMD_CLEAR_IRQ (1u << 1)
+#define CMD_CLOCK_Q_ENABLE (1u << 2)
+#define CMD_POWER_Q_ENABLE (1u << 3)
 
 /* After a reset the NPU's clock and power may be turned off, and without power it loses its
  * registers. A run forbids both before it writes a register, and allows them again at its end. */
@@ -65,7 +59,8 @@ enum {
 #define CMD_REST (CMD_CLEAR_IRQ | CMD_CLOCK_Q_ENABLE | CMD_POWER_Q_ENABLE)
 
 /* RESET and PROT share their layout. */
-enum { PROT_CPL_PRIVILEGED = 1u << 0, PROT_CSL_NON_SECURE = 1u << 1 };
+#define PROT_CPL_PRIVILEGED (1u << 0)
+#define PROT_CSL_NON_SECURE (1u << 1)
 
 /* Words before the commands: Arm's core driver reads them, the NPU does not. */
 #define HEADER_WORDS 8u
@@ -171,7 +166,7 @@ static inline void take_over(uintptr_t base_addr, bool secure, bool privileged)
 {
     npu.is_running = false;
     npu.is_finished = false;
-    npu.level = (secure ? 0u : (uint32_t)PROT_CSL_NON_SECURE) | (privileged ? (uint32_t)PROT_CPL_PRIVILEGED : 0u);
+    npu.level = (secure ? 0u : PROT_CSL_NON_SECURE) | (privileged ? PROT_CPL_PRIVILEGED : 0u);
     npu.base_addr = base_addr;
 }
 

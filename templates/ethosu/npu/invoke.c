@@ -23,13 +23,18 @@ const struct ethosgen_npu_stream {{ name }}_npu_streams[{{ streams|length }}] = 
 static const uint16_t command_regions[] = { {%- for stream in streams %}{{ weights_numbers[stream.symbol] }}u{{ ", " if not loop.last }}{% endfor -%} };
 
 {% endif %}
+static inline uintptr_t address_of(const void *base)
+{
+    return (uintptr_t)(const uint8_t *)base;
+}
+
 /* The graph calls this once for each partition that runs on the NPU. */
 int32_t {{ name }}_npu_invoke(int32_t stream, const void *base0, const void *base1, const void *base2,
     const void *base3, const void *base4, const void *base5, const void *base6, const void *base7)
 {
     const uintptr_t base[ETHOSGEN_NPU_BASES] = {
-        (uintptr_t)base0, (uintptr_t)base1, (uintptr_t){{ fast if fast_bytes else "base2" }}, (uintptr_t)base3,
-        (uintptr_t)base4, (uintptr_t)base5, (uintptr_t)base6, (uintptr_t)base7,
+        address_of(base0), address_of(base1), {{ "(uintptr_t)" ~ fast if fast_bytes else "address_of(base2)" }}, address_of(base3),
+        address_of(base4), address_of(base5), address_of(base6), address_of(base7),
     };
 {% if fast_bytes %}
     (void)base2;

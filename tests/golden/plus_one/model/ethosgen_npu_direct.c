@@ -12,20 +12,18 @@
 #include <stddef.h>
 
 /* Register offsets in bytes; ethosgen_npu_run.h has those that control and observe a run. */
-enum {
-    QBASE = 0x10,
-    QCONFIG = 0x1C,
-    QSIZE = 0x20,
-    REGIONCFG = 0x3C,
-    AXI_LIMIT0 = 0x40,
-    BASEP0 = 0x80
-};
+#define QBASE 0x10u
+#define QCONFIG 0x1Cu
+#define QSIZE 0x20u
+#define REGIONCFG 0x3Cu
+#define AXI_LIMIT0 0x40u
+#define BASEP0 0x80u
 
 #define CONFIG_PRODUCT_SHIFT 28
 #define CONFIG_PRODUCT_U65 1u
 
 /* Outstanding bursts, each field minus 1: the defaults of Arm's driver. */
-#define AXI_LIMIT(reads, writes) ((((reads)-1u) << 16) | (((writes)-1u) << 24))
+#define AXI_LIMIT(reads, writes) ((((uint32_t)(reads)-1u) << 16) | (((uint32_t)(writes)-1u) << 24))
 #define AXI_LIMIT_U55 AXI_LIMIT(32u, 16u)
 #define AXI_LIMIT_U65 AXI_LIMIT(64u, 32u)
 #define AXI_LIMITS 4u

@@ -16,12 +16,10 @@
 #define SYST_RVR (*(volatile uint32_t *)0xE000E014u)
 #define SYST_CVR (*(volatile uint32_t *)0xE000E018u)
 #define ICSR (*(volatile uint32_t *)0xE000ED04u)
-enum {
-    SYST_CSR_ENABLE = 1u << 0,
-    SYST_CSR_TICKINT = 1u << 1,
-    SYST_CSR_CLKSOURCE = 1u << 2,
-    SYST_CSR_COUNTFLAG = 0x10000u /* the count has reached 0 since the last read of SYST_CSR */
-};
+#define SYST_CSR_ENABLE (1u << 0)
+#define SYST_CSR_TICKINT (1u << 1)
+#define SYST_CSR_CLKSOURCE (1u << 2)
+#define SYST_CSR_COUNTFLAG 0x10000u /* the count has reached 0 since the last read of SYST_CSR */
 #define SYST_RVR_MAX 0xFFFFFFu
 #define ICSR_PENDSTCLR 0x02000000u
 
@@ -140,7 +138,7 @@ WEAK void ethosgen_npu_end(uintptr_t base_addr)
 /* Caches, in the System Control Space. Without a data cache, CCR_DC reads as 0. */
 #define CCR (*(volatile uint32_t *)0xE000ED14u)
 #define DCCIMVAC (*(volatile uint32_t *)0xE000EF70u)
-enum { CCR_DC = 0x10000u };
+#define CCR_DC 0x10000u
 #define CACHE_LINE_BYTES 32u
 #ifndef ETHOSGEN_NPU_FLUSH_LINE /* a test on QEMU, which has no cache, replaces it with a model */
 #define ETHOSGEN_NPU_FLUSH_LINE(addr) (DCCIMVAC = (addr))

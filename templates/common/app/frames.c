@@ -23,7 +23,7 @@
 volatile bool frames_waiting;
 bool (*frames_reader)(uint8_t byte);
 
-static struct {
+static struct received_state {
     uint8_t bytes[FRAME_MAX];
     uint32_t count;
     uint8_t group_left; /* bytes still missing in this group */
@@ -57,8 +57,8 @@ void frames_take(uint8_t byte)
         frames_waiting = frames_reader(byte);
         return;
     }
-    if (byte == 0) {
-        if (received.group_left != 0 || received.is_bad || received.count < HEADER_BYTES + CRC_BYTES) {
+    if (byte == 0u) {
+        if (received.group_left != 0u || received.is_bad || received.count < HEADER_BYTES + CRC_BYTES) {
             start_afresh();
         } else {
             atomic_signal_fence(memory_order_seq_cst); /* write the frame before the flag */
@@ -66,7 +66,7 @@ void frames_take(uint8_t byte)
         }
         return;
     }
-    if (received.group_left != 0) {
+    if (received.group_left != 0u) {
         received.group_left--;
         append(byte);
         return;
@@ -117,7 +117,7 @@ void frames_release(void)
 }
 
 /* COBS needs the distance to the next zero, so bytes wait until it is known. */
-static struct {
+static struct received_state {
     uint8_t held[COBS_FULL - 1u];
     uint32_t count;
 } sending;
@@ -134,7 +134,7 @@ static void end_group(void)
 static void send(const uint8_t *bytes, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (bytes[i] == 0) {
+        if (bytes[i] == 0u) {
             end_group();
             continue;
         }

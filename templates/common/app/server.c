@@ -65,7 +65,7 @@ struct place {
     uint32_t offset;
 };
 
-static struct {
+static struct server_state {
     const struct server_firmware *firmware;
     bool is_greeted;
     uint32_t last_number;
@@ -77,7 +77,7 @@ static struct {
 static uint32_t word(const struct frame *frame, uint32_t offset)
 {
     uint32_t value = 0;
-    memcpy(&value, frame->body + offset, sizeof value);
+    (void)memcpy((uint8_t *)&value, frame->body + offset, sizeof value);
     return value;
 }
 
@@ -112,7 +112,7 @@ static void say_hello(const struct frame *frame)
         .security = (uint8_t)firmware->security,
 {% endif %}
     };
-    for (uint32_t i = 0; i < ETHOSGEN_NETWORKS; i++) {
+    for (uint32_t i = 0; i < (uint32_t)ETHOSGEN_NETWORKS; i++) {
         const struct ethosgen_network *network = &ethosgen_networks[i];
 
         if (network->reset != NULL) {
@@ -121,7 +121,7 @@ static void say_hello(const struct frame *frame)
         hello.input_count = (uint8_t)(hello.input_count + network->input_count);
         hello.output_count = (uint8_t)(hello.output_count + network->output_count);
     }
-    memcpy(hello.digest, ETHOSGEN_DIGEST, sizeof hello.digest);
+    (void)memcpy(hello.digest, ETHOSGEN_DIGEST, sizeof hello.digest);
     const char *name = ethosgen_networks[0].name;
     answer(frame, &hello, sizeof hello, name, (uint32_t)strlen(name));
 }
@@ -131,8 +131,8 @@ static uint8_t *find(const struct frame *frame, bool is_output, uint32_t bytes)
 {
     struct place place;
 
-    memcpy(&place, frame->body, sizeof place);
-    if (place.network >= ETHOSGEN_NETWORKS) {
+    (void)memcpy((uint8_t *)&place, frame->body, sizeof place);
+    if (place.network >= (uint32_t)ETHOSGEN_NETWORKS) {
         return NULL;
     }
     const struct ethosgen_network *network = &ethosgen_networks[place.network];
@@ -148,7 +148,7 @@ static uint8_t *find(const struct frame *frame, bool is_output, uint32_t bytes)
 }
 
 {% if networks[0].feed %}
-static struct {
+static struct server_state {
     uint8_t rows[SERVER_FEED_ROWS * {{ networks[0].inputs[0].bytes // networks[0].feed.rows }}];
     uint32_t bytes; /* of the input until now */
     uint32_t given;
@@ -186,7 +186,7 @@ static bool take_input(const struct frame *frame)
     if (frame->body_bytes < sizeof place) {
         return false;
     }
-    memcpy(&place, frame->body, sizeof place);
+    (void)memcpy((uint8_t *)&place, frame->body, sizeof place);
     uint32_t bytes = frame->body_bytes - (uint32_t)sizeof place;
     if (place.network != 0 || place.port != 0 || place.offset > network->inputs[0].bytes ||
         bytes > network->inputs[0].bytes - place.offset) {
@@ -215,7 +215,7 @@ static bool take_input(const struct frame *frame)
     if (to == NULL) {
         return false;
     }
-    memcpy(to, frame->body + sizeof(struct place), bytes);
+    (void)memcpy(to, frame->body + sizeof(struct place), bytes);
     answer(frame, NULL, 0, NULL, 0);
     return true;
 }
@@ -233,12 +233,12 @@ void server_run_network(const struct server_firmware *firmware,
 {% endif %}
 static bool run(const struct frame *frame)
 {
-    if (frame->body_bytes != 2 * sizeof(uint32_t)) {
+    if (frame->body_bytes != 2u * sizeof(uint32_t)) {
         return false;
     }
     uint32_t number = word(frame, 0);
     uint32_t network = word(frame, sizeof number);
-    if (network >= ETHOSGEN_NETWORKS) {
+    if (network >= (uint32_t)ETHOSGEN_NETWORKS) {
         return false;
     }
     /* A repeated request gets the old answer: the inputs may have been overwritten. */

@@ -29,7 +29,7 @@
 {% if io == "caller" %}
 
 {% for port in network.inputs + network.outputs %}
-IO_BUFFER static {{ port.ctype }} {{ port.label }}_of_{{ network.name }}[{{ port.MACRO }}_BUFFER_BYTES / sizeof({{ port.ctype }})];
+IO_BUFFER static {{ port.ctype }} {{ port.label }}_of_{{ network.name }}[{{ port.MACRO }}_BUFFER_BYTES / (int32_t)sizeof({{ port.ctype }})];
 {% endfor %}
 
 static ethosgen_status run_of_{{ network.name }}(void)

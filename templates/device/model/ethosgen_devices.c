@@ -69,13 +69,13 @@ int32_t ethosgen_device_await(const struct ethosgen_device *device, uint32_t off
         return ETHOSGEN_NOT_INITIALIZED;
     }
     const volatile uint32_t *awaited = ethosgen_device_register(device, offset);
-    int32_t status = ETHOSGEN_OK;
+    int32_t status = (int32_t)ETHOSGEN_OK;
     uint32_t per_ms;
     uint32_t ms = 0;
 
     ethosgen_device_wait_begin();
     uint32_t since = ethosgen_device_clock(&per_ms);
-    while (((*awaited & mask) != value) && (status == ETHOSGEN_OK)) {
+    while (((*awaited & mask) != value) && (status == (int32_t)ETHOSGEN_OK)) {
         if (device->irq >= 0) {
             MASK();
             listen(device); /* before the last look: a later interrupt ends it */

@@ -43,7 +43,7 @@ struct ethosgen_device ethosgen_device_{{ device.c_name }} = {
 /* Given by each of a device's interrupts, so that the waiting thread looks again. */
 static struct k_sem interrupts[{{ devices|length }}];
 
-static const struct ethosgen_device *const devices[] = {
+static const struct ethosgen_device *const devices[{{ devices|length }}] = {
 {% for device in devices %}
     &ethosgen_device_{{ device.c_name }},
 {% endfor %}
@@ -113,13 +113,13 @@ int32_t ethosgen_device_await(const struct ethosgen_device *device, uint32_t off
         return ETHOSGEN_NOT_INITIALIZED;
     }
     const volatile uint32_t *awaited = ethosgen_device_register(device, offset);
-    int32_t status = ETHOSGEN_OK;
+    int32_t status = (int32_t)ETHOSGEN_OK;
     uint32_t per_ms;
     uint32_t ms = 0;
 
     ethosgen_device_wait_begin();
     uint32_t since = ethosgen_device_clock(&per_ms);
-    while (((*awaited & mask) != value) && (status == ETHOSGEN_OK)) {
+    while (((*awaited & mask) != value) && (status == (int32_t)ETHOSGEN_OK)) {
         k_sem_reset(interrupts_of(device));
         if (device->irq >= 0) {
             irq_enable((unsigned int)device->irq); /* before the last look: a later interrupt ends it */

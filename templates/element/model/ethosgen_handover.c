@@ -348,7 +348,10 @@ void ethosgen_handover_send(const struct ethosgen_handover_header *received)
         header.status = ETHOSGEN_HANDOVER_CREDIT;
         header.origin = ETHOSGEN_HANDOVER_ELEMENT;
     }
-    header.bytes = header.status == 0u ? ETHOSGEN_HANDOVER_SENT_BYTES : 0u;
+    header.bytes = 0u;
+    if (header.status == 0u) {
+        header.bytes = ETHOSGEN_HANDOVER_SENT_BYTES;
+    }
 {% if handover.is_serial %}
     uint32_t crc = put(UINT32_MAX, &header, HEADER_BYTES);
     if (header.status == 0u) {

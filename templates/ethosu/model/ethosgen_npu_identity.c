@@ -8,8 +8,8 @@
 #include "ethosgen_npu.h"
 
 /* Fields of CONFIG and ID, with Arm's names. */
-#define CONFIG_MACS_PER_CC (0xFu << 0)
-#define CONFIG_CMD_STREAM_VERSION (0xFu << 4)
+#define CONFIG_MACS_PER_CC ((uint32_t)0xF << 0)
+#define CONFIG_CMD_STREAM_VERSION ((uint32_t)0xF << 4)
 #define CONFIG_AXI_PORTS 0x700u /* on Ethos-U85: command streams depend on the number of AXI ports */
 #define CONFIG_CUSTOM_DMA 0x08000000u
 #define CONFIG_PRODUCT(config) ((config) >> 28)

@@ -59,13 +59,13 @@
 #define CMD_REST (CMD_CLEAR_IRQ | CMD_CLOCK_Q_ENABLE | CMD_POWER_Q_ENABLE)
 
 /* RESET and PROT share their layout. */
-#define PROT_CPL_PRIVILEGED (1u << 0)
-#define PROT_CSL_NON_SECURE (1u << 1)
+#define PROT_CPL_PRIVILEGED ((uint32_t)1 << 0)
+#define PROT_CSL_NON_SECURE ((uint32_t)1 << 1)
 
 /* Words before the commands: Arm's core driver reads them, the NPU does not. */
 #define HEADER_WORDS 8u
 
-static struct {
+static struct npu_state {
     uintptr_t base_addr; /* 0: not initialized, or initialization failed */
     uint32_t level;      /* written to RESET; PROT must equal it afterwards */
     uint32_t qsize;      /* bytes of this run's commands */

@@ -22,8 +22,9 @@
 #define UART_INTCLEAR (DT_REG_ADDR(UART) + 0x0C)
 #define UART_BAUDDIV (DT_REG_ADDR(UART) + 0x10)
 #define UART_BAUDDIV_MIN 16u
-enum { UART_CTRL_RX_ENABLE = BIT(1), UART_CTRL_RX_IRQ = BIT(3) };
-enum { UART_INT_RX = BIT(1) };
+#define UART_CTRL_RX_ENABLE BIT(1)
+#define UART_CTRL_RX_IRQ BIT(3)
+#define UART_INT_RX BIT(1)
 
 /* The interrupt of each byte from FIRST_BYTE on: the NPU's, then those of the devices. */
 #define FIRST_BYTE ((uint32_t)'!')
@@ -53,9 +54,10 @@ static void ring(const void *unused)
 #if DT_NODE_HAS_PROP(BELL, npu)
 #define NPU_STATUS (DT_REG_ADDR(NPU) + 0x04)
 #define NPU_RESET (DT_REG_ADDR(NPU) + 0x0C)
-enum { STATUS_RESET_STATUS = BIT(3) };
-#define RESET_POLLS (1u << 26) /* no clock runs yet; if this is not enough, the driver reports it */
-enum { RESET_CPL_PRIVILEGED = BIT(0), RESET_CSL_NON_SECURE = BIT(1) };
+#define STATUS_RESET_STATUS BIT(3)
+#define RESET_POLLS 0x04000000u /* no clock runs yet; if this is not enough, the driver reports it */
+#define RESET_CPL_PRIVILEGED BIT(0)
+#define RESET_CSL_NON_SECURE BIT(1)
 
 /* Runs before the NPU's driver, which polls 100000 times for the end of a reset: that is too short if
  * the NPU model's process is not scheduled at the moment. */
@@ -66,7 +68,8 @@ static void reset_npu(void)
     uint32_t polls = RESET_POLLS;
 
     sys_write32(level, NPU_RESET);
-    while ((sys_read32(NPU_STATUS) & STATUS_RESET_STATUS) != 0 && --polls != 0) {
+    while ((sys_read32(NPU_STATUS) & STATUS_RESET_STATUS) != 0 && polls != 0u) {
+        polls--;
     }
 }
 #else

@@ -11,6 +11,7 @@
  * driver has.
  */
 #include <ethosu_driver.h>
+#include <stdbool.h>
 #include <stddef.h>
 #if defined(CONFIG_CACHE_MANAGEMENT) && defined(CONFIG_DCACHE)
 #include <zephyr/cache.h>
@@ -39,7 +40,7 @@ static void flush_and_invalidate_all(void)
 #else
 #include <cmsis_core.h>
 
-static int is_on(void)
+static bool is_on(void)
 {
     return (SCB->CCR & SCB_CCR_DC_Msk) != 0;
 }

@@ -8,8 +8,10 @@
 
 #include "native_host.h"
 
-enum { STATUS_BUS_STATUS = BIT(2), STATUS_CMD_PARSE_ERROR = BIT(4) };
-enum { STATUS_CMD_END_REACHED = BIT(5), STATUS_WD_FAULT = BIT(7) };
+#define STATUS_BUS_STATUS BIT(2)
+#define STATUS_CMD_PARSE_ERROR BIT(4)
+#define STATUS_CMD_END_REACHED BIT(5)
+#define STATUS_WD_FAULT BIT(7)
 #define HEADER_WORDS 8u
 
 /* The threads share one NPU: only one at a time uses it. */
@@ -40,7 +42,8 @@ static void add_range(struct ethosgen_host_run *run, uint64_t addr, uint64_t byt
 {
     uint64_t end = addr + bytes;
 
-    for (uint32_t i = 0; i < run->range_count;) {
+    uint32_t i = 0;
+    while (i < run->range_count) {
         struct ethosgen_host_range *old = &run->ranges[i];
         if (addr > old->addr + old->bytes || end < old->addr) {
             i++;
@@ -86,9 +89,9 @@ ethosgen_status ethosgen_npu_run(const struct ethosgen_npu_stream *stream,
     if (!is_initialized) {
         return ETHOSGEN_NOT_INITIALIZED;
     }
-    for (uint32_t i = 0; i < ETHOSGEN_NPU_BASES; i++) {
+    for (uint32_t i = 0; i < (uint32_t)ETHOSGEN_NPU_BASES; i++) {
         run.base[i] = base[i];
-        if (stream->base_bytes[i] != 0) {
+        if (stream->base_bytes[i] != 0u) {
             add_range(&run, base[i], stream->base_bytes[i]);
         }
     }

@@ -49,12 +49,12 @@ static int put(const void *bytes, size_t count)
 {
     const char *from = bytes;
 
-    while (count > 0) {
+    while (count > 0u) {
         ssize_t done = send(model, from, count, MSG_NOSIGNAL);
         if (done <= 0) {
             return -1;
         }
-        from += done;
+        from = &from[done];
         count -= (size_t)done;
     }
     return 0;
@@ -64,12 +64,12 @@ static int get(void *bytes, size_t count)
 {
     char *to = bytes;
 
-    while (count > 0) {
+    while (count > 0u) {
         ssize_t done = read(model, to, count);
         if (done <= 0) {
             return -1;
         }
-        to += done;
+        to = &to[done];
         count -= (size_t)done;
     }
     return 0;

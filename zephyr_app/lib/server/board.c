@@ -17,7 +17,7 @@
 
 #define FRAME_FAULT 0xFFu /* see server.c; a third word is Zephyr's reason */
 #define FAULT_REPETITIONS 8
-#define FAULT_POLLS (1u << 24)
+#define FAULT_POLLS 0x01000000u
 
 K_SEM_DEFINE(frame_ends, 0, 1);
 
@@ -118,7 +118,8 @@ void k_sys_fatal_error_handler(unsigned int reason, const struct arch_esf *frame
         uint32_t since = board_ticks();
 
         frames_send(FRAME_FAULT, 0, where, sizeof where, &why, sizeof why);
-        while (board_ticks() - since < BOARD_TICKS_HZ && --polls != 0) {
+        while (board_ticks() - since < BOARD_TICKS_HZ && polls != 0u) {
+            polls--;
         }
     }
     board_exit(1);

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* A digest of the library's sources, as in NAME_BUILD; the firmware reports it on request. */
-#define ETHOSGEN_DIGEST "02375d0918de4330"
+#define ETHOSGEN_DIGEST "4b1a8ed91fa17757"
 
 #define ETHOSGEN_NETWORKS 1
 

@@ -110,9 +110,15 @@ bool ethosgen_model_poll(void)
 """
 _OUTPUT = f"arena + {OUTPUT_OFFSET}"
 _CALLS = f"""\
-    if (status == 0) status = adder_run(arena, {_OUTPUT}, {ELEMENTS}, -5);
-    if (status == 0) status = negator_run({_OUTPUT}, {ELEMENTS});
-    if (status == 0) status = adder_run({_OUTPUT}, {_OUTPUT}, {ELEMENTS}, 7);
+    if (status == 0) {{
+        status = adder_run(arena, {_OUTPUT}, {ELEMENTS}, -5);
+    }}
+    if (status == 0) {{
+        status = negator_run({_OUTPUT}, {ELEMENTS});
+    }}
+    if (status == 0) {{
+        status = adder_run({_OUTPUT}, {_OUTPUT}, {ELEMENTS}, 7);
+    }}
 """
 """Computes 12 - x; with the NPU, which adds one first, 11 - x."""
 
@@ -139,7 +145,7 @@ def make_device_program(devices: tuple[Device, ...], has_npu: bool, name: str = 
     base = make_program(IoStyle.ARENA, name=name) if has_npu else make_cpu_program(name)
     graph = base.sources[f"{name}_graph.c"]
     if has_npu:
-        first = graph.index("    return ")
+        first = graph.rindex("    return ")
         call = graph[first:].removeprefix("    return ").removesuffix("}\n")
         # The NPU's output is the devices' input.
         calls = _CALLS.replace("run(arena,", f"run(arena + {OUTPUT_OFFSET},", 1)

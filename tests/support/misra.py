@@ -88,7 +88,8 @@ class MisraCheck:
         summary = Path(f"{file}.ctu-info")
         summary.unlink(missing_ok=True)
         findings = self._run(Path(f"{file}.dump"))
-        lines = summary.read_text().splitlines()
+        # A file without code, such as one for another build, has no summary.
+        lines = summary.read_text().splitlines() if summary.exists() else []
         return _Checked(findings, tuple(json.dumps(_named(json.loads(line))) for line in lines))
 
     def _across(self, folder: Path, lines: Sequence[str]) -> frozenset[MisraFinding]:

@@ -111,7 +111,7 @@ def _sources(name: str, is_caller: bool) -> dict[str, str]:
         f'{_TERMS}#include "{name}_graph.h"\n'
         f"extern const int16_t {name}_table[];\n"
         f"int32_t {name}_entry(int8_t *arena, const int8_t *read_only{more})\n{{\n"
-        f"    if ({name}_table[0] == 0) return -1;\n"
+        f"    if ({name}_table[0] == 0) {{\n        return -1;\n    }}\n"
         f"    return {name}_npu_invoke(0, read_only, arena, {own},\n"
         "                             NULL, NULL, NULL, NULL);\n"
         "}\n"

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* A digest of the library's sources, as in NAME_BUILD; the firmware reports it on request. */
-#define ETHOSGEN_DIGEST "4b1a8ed91fa17757"
+#define ETHOSGEN_DIGEST "16e9d0bea6a962ca"
 
 #define ETHOSGEN_NETWORKS 1
 

@@ -256,12 +256,13 @@ def _common(file: str, names: Collection[str]) -> str:
 @needs_cppcheck
 def test_the_record_has_each_finding_and_each_place_has_one(tmp_path: Path) -> None:
     declare_structs()
-    check, checked = MisraCheck(), {}
+    check = MisraCheck()
+    checked: dict[str, _Kind] = {}
     for kind in (*KERNELS, *LIBRARIES):
         place = tmp_path / str(len(checked))
         place.mkdir()
-        one = _checked_kernels if kind in KERNELS else _checked_library
-        checked[kind] = one(check, kind, place)
+        checks = _checked_kernels if kind in KERNELS else _checked_library
+        checked[kind] = checks(check, kind, place)
     met: set[tuple[str, str]] = set()
     for kind, one in checked.items():
         places = set(_PLACE.findall(one.record.decode()))

@@ -74,7 +74,7 @@ def test_of_many_classes_the_worst_are_shown() -> None:
     worst = next(i for i, line in enumerate(shown.splitlines()) if "worst" in line)
     assert shown.splitlines()[worst + 1].split() == ["c5", "1", "0", "0", "-", "0.0%"]
     assert ["c5", "c7", "1"] in [line.split() for line in shown.splitlines()]
-    assert "23 classes in all; --csv FOLDER and --json give all" in shown
+    assert "23 classes in all; --tables FOLDER and --json give all" in shown
 
 
 def test_a_detector_has_its_area() -> None:
@@ -106,7 +106,7 @@ def test_files_of_the_figures(tmp_path: Path) -> None:
     np.savez(tmp_path / "d.npz", x=np.zeros((4, 8, 8, 3)), y=range(4))
     (tmp_path / "names.txt").write_text("ant\nbee, wild\ncat\ndog")
     data = ("--data", str(tmp_path / "d.npz"), "--labels", str(tmp_path / "names.txt"))
-    asked = ["accuracy", network, *data, "--no-check", "--csv", str(tmp_path / "made")]
+    asked = ["accuracy", network, *data, "--no-check", "--tables", str(tmp_path / "made")]
     done = CliRunner().invoke(cli, [*asked, "--json"], catch_exceptions=False)
     assert done.exit_code == 0
     figures = json.loads(done.stdout)["classification"]

@@ -106,7 +106,7 @@ def test_check_fails_exactly_when_a_budget_is_exceeded(
     assert suite is not None and (suite.attrib["tests"], suite.attrib["failures"]) == ("5", "0")
 
     Path("ethosgen.toml").write_text(f"{text}[budget]\nram = 1000\n")
-    failed = run("check", "--junit", "junit.xml", "--markdown", "own.md")
+    failed = run("check", "--junit", "junit.xml", "--summary", "own.md")
     assert failed.exit_code == 1 and failed.stdout.startswith("FAIL  net on corstone300")
     assert "of at most 1,000 B  exceeded" in failed.stdout
     suite = ET.parse("junit.xml").getroot().find("testsuite")

@@ -213,10 +213,10 @@ def test_one_of_several_outputs_is_judged_and_all_are_compared(tmp_path: Path) -
     np.savez(tmp_path / "d.npz", left=inputs, right=inputs[::-1], y=[0, 1, 2])
     network = two_inputs(tmp_path / "two_inputs.tflite")
     asked = AccuracyRequest(network, tmp_path / "d.npz", on=("simulate", DEFAULT.name))
-    with pytest.raises(InputError, match="has 2; choose it with --output: 0 or '"):
+    with pytest.raises(InputError, match="has 2; choose it with --output-tensor: 0 or '"):
         measure(asked)
     with pytest.raises(
-        InputError, match="--output 2 is not an output of 'two_inputs'; choose from"
+        InputError, match="--output-tensor 2 is not an output of 'two_inputs'; choose from"
     ):
         measure(replace(asked, output="2"))
     first, second = frontend.read(network).outputs

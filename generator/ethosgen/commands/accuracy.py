@@ -60,7 +60,8 @@ from ethosgen.values.accuracy import RESET, STATES
 @with_offloading
 @with_reading
 @click.option(
-    "--output",
+    "--output-tensor",
+    "output",
     metavar="NAME|INDEX",
     help="The output to judge, if the network has several.",
 )
@@ -94,8 +95,7 @@ from ethosgen.values.accuracy import RESET, STATES
     help="Store each sample's outputs in this file; a stopped run continues from it.",
 )
 @click.option(
-    "--csv",
-    "tables",
+    "--tables",
     metavar="FOLDER",
     type=click.Path(path_type=Path, file_okay=False),
     help="Also write classes.csv, confusion.csv, and samples.csv with each sample's answer.",

@@ -98,7 +98,7 @@ def _worst(classification: Classification) -> Iterator[str]:
     if rows:
         yield from _table("confused", [("label", "answer", "samples"), *rows])
     yield (
-        f"            {counted(len(names), 'class', 'classes')} in all; --csv FOLDER and --json "
+        f"            {counted(len(names), 'class', 'classes')} in all; --tables FOLDER and --json "
         "give all of them, and the confusion matrix"
     )
 

@@ -41,7 +41,7 @@ _SUMMARY = "GITHUB_STEP_SUMMARY"
 @ON
 @with_samples()
 @path_option(
-    "--markdown",
+    "--summary",
     metavar="FILE.md",
     help=f"Also append the verdict as Markdown to this file [default: that of {_SUMMARY}].",
 )
@@ -53,7 +53,7 @@ def check(
     on: str,
     inputs: "Inputs",
     criteria: "Criteria",
-    markdown: Path | None,
+    summary: Path | None,
     as_json: bool,
     junit_path: Path | None,
 ) -> None:
@@ -73,7 +73,7 @@ def check(
     if path is None:
         raise InputError(f"there is no {FILE} here or above; write one with: ethosgen init MODEL")
     workspace = load_workspace(path)
-    summary = markdown or (Path(os.environ[_SUMMARY]) if os.environ.get(_SUMMARY) else None)
+    summary = summary or (Path(os.environ[_SUMMARY]) if os.environ.get(_SUMMARY) else None)
     with JUnitFile(junit_path, path.parent.name) as junit, Progress() as progress:
         options = RunOptions(inputs, criteria=criteria)
         done = run(recipe, options, workspace, path.parent, on, progress.watch())

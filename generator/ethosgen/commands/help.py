@@ -12,10 +12,11 @@ GROUPS = {
     "NPU and memory": "offload cpu-ops accelerator trust-compiler allow-difference allow-fallback "
     "strategy arena-limit memory-mode stream fetch front feed step",
     "Board": "security port baud reset host flash build network harness",
-    "Accuracy and checks": "input golden fidelity seed oracle check labels test-data mean std "
-    "resize pad state score top keep activations max-loss max-ms",
-    "Output": "json csv junit markdown verbose profile coverage plot wide perfetto model-explorer "
-    "trace dump no-times force results with-ci ci-ethosgen pack processes schema help",
+    "Accuracy and checks": "input golden output-tensor fidelity seed oracle check labels "
+    "test-data mean std resize pad state score top keep activations max-loss max-ms",
+    "Output": "json csv junit markdown summary tables verbose profile coverage plot wide perfetto "
+    "model-explorer trace dump no-times force results with-ci ci-ethosgen pack processes schema "
+    "help",
 }
 """Group → the long names of its options, without dashes; others stand with the common ones."""
 _COMMON = next(iter(GROUPS))

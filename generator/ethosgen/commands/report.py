@@ -141,7 +141,8 @@ def _lines(content: NetworkReport, written: list[Path], verbose: bool) -> Iterat
     if verbose:
         time = "" if costs.seconds is None else f", {duration(costs.seconds)}"
         unknown = f", {counted(costs.cpu_unknown, 'step')} unknown" if costs.cpu_unknown else ""
-        yield f"  time      {costs.cycles:,} {costs.time_unit}{time}{unknown}"
+        cycles = costs.cycles if costs.inference_cycles is None else costs.inference_cycles
+        yield f"  time      {cycles:,} {costs.time_unit}{time}{unknown}"
         if costs.npu_cycles is not None:
             yield f"  NPU       {counted(costs.npu_cycles, 'cycle')}, estimated"
         yield f"  CPU       {costs.cpu_time.text() if costs.cpu_time else _cpu(costs)}"

@@ -121,7 +121,8 @@ def _costs(
     unknown = sum(call.cpu is None for call in calls if call.is_top)
     cycles = end_of(timeline)
     is_ticking = profile is None or profile.unit in _OF_A_CLOCK
-    seconds = cycles / clock if clock and is_ticking and not unknown else None
+    latency = report.headline.latency
+    seconds = latency.seconds if latency and not unknown else None
     if profile is not None and profile.unit == NANOSECONDS and not npu:
         seconds = cycles / 1e9
     return CostSummary(
@@ -134,6 +135,7 @@ def _costs(
         cpu_unassigned=sum(call.cpu or 0 for call in calls) - sum(x.cpu or 0 for x in layers),
         cpu_unknown=unknown,
         cycles=cycles,
+        inference_cycles=round(seconds * clock) if seconds and clock and is_ticking else None,
         time_unit=profile.unit if profile and not is_ticking and not npu else CYCLES,
         seconds=seconds,
         arena_bytes=program.arena_bytes,

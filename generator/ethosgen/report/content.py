@@ -251,10 +251,12 @@ class CostSummary:
     `cpu_kind` is ESTIMATED or MEASURED, `cpu_unit` the unit of the count, `cpu_unassigned` the part
     of `cpu` that belongs to no operator, such as starts of the NPU, and `cpu_unknown` the number of
     steps without a figure. `cycles` is the end of the timeline, in `time_unit`: "cycles", or the
-    target's unit of time, as on Linux. `seconds` is the same at the board's clock. `weights_bytes`
-    and `command_bytes` are the NPU's, `code_constant_bytes` the CPU's. `cpu_time` is the CPU's
-    share by the source that all commands use, None if the core has none. `arena_bound_bytes` is a
-    lower bound for any plan of the same steps.
+    target's unit of time, as on Linux. `seconds` is the headline's time of an inference, and
+    `inference_cycles` the same at the board's clock: the timeline lacks what the CPU does outside
+    steps, and has the cost of the counters. `weights_bytes` and `command_bytes` are the NPU's,
+    `code_constant_bytes` the CPU's. `cpu_time` is the CPU's share by the source that all commands
+    use, None if the core has none. `arena_bound_bytes` is a lower bound for any plan of the same
+    steps.
     """
 
     npu_cycles: int | None
@@ -266,6 +268,7 @@ class CostSummary:
     cpu_unassigned: int
     cpu_unknown: int
     cycles: int
+    inference_cycles: int | None
     time_unit: str
     seconds: float | None
     arena_bytes: int

@@ -213,7 +213,7 @@ def _plan(
 
 
 def _measured(asked: ReportRequest, on: str, watch: Watch) -> tuple[Network, Program, Report]:
-    """Build firmware that counts, and run it."""
+    """Build and run the firmware, and again with counters, which have a size and a time."""
     from ethosgen.project import open_project
 
     if asked.coverage:
@@ -222,21 +222,20 @@ def _measured(asked: ReportRequest, on: str, watch: Watch) -> tuple[Network, Pro
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
         directory = Path(temporary) / "project"
         (program,) = create_project(asked.recipe, directory=directory, watch=watch).programs
-        plain = build_project(directory, on=on, watch=watch) if counts else None
-        built = build_project(directory, on=on, profile=counts, watch=watch)
-        network = program.plan.original
-        options = RunOptions(
-            asked.inputs,
-            asked.criteria,
-            line=asked.line,
-            profile=counts,
-            coverage=asked.coverage,
-        )
-        report = run_and_judge({0: network}, open_project(directory), built, options, watch)
-        if plain is not None:  # the counters are not of the network
-            sizes = plain.sizes
-            report = replace(report, flash_bytes=sizes.flash, ram_bytes=sizes.ram)
-    assert isinstance(report, Report)  # of one network
+        network, info = program.plan.original, open_project(directory)
+        options = RunOptions(asked.inputs, asked.criteria, line=asked.line, coverage=asked.coverage)
+
+        def run(options: RunOptions) -> Report:
+            built = build_project(directory, on=on, profile=options.profile, watch=watch)
+            report = run_and_judge({0: network}, info, built, options, watch)
+            assert isinstance(report, Report)  # of one network
+            return report
+
+        report = run(options)
+        if counts:
+            counted = run(replace(options, profile=True, coverage=False))
+            report = report if counted.passed or not report.passed else counted
+            report = replace(report, profile=counted.profile)
     return network, program, _with_profile(report, program)
 
 

@@ -130,14 +130,14 @@ def _choose(network: Network, output: str | None) -> Tensor:
             return outputs[0]
         raise InputError(
             f"accuracy judges one output, but '{network.name}' has {len(outputs)}; choose it with "
-            f"--output: {names}"
+            f"--output-tensor: {names}"
         )
     fitting = [tensor for tensor in outputs if tensor.name == output]
     if not fitting and output.isdecimal():
         fitting = list(outputs[int(output) :][:1])
     if len(fitting) != 1:
         raise InputError(
-            f"--output {output} is not an output of '{network.name}'; choose from: {names}"
+            f"--output-tensor {output} is not an output of '{network.name}'; choose from: {names}"
         )
     return fitting[0]
 

@@ -117,7 +117,7 @@ void frames_release(void)
 }
 
 /* COBS needs the distance to the next zero, so bytes wait until it is known. */
-static struct received_state {
+static struct sending_state {
     uint8_t held[COBS_FULL - 1u];
     uint32_t count;
 } sending;

@@ -24,7 +24,11 @@ def accelerators() -> None:
 @accelerators.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_all(as_json: bool) -> None:
-    """List the accelerators that come with ethosgen; Ethos-U is not one of them."""
+    """List the accelerators that come with ethosgen; Ethos-U is not one of them.
+
+    \b
+        ethosgen accelerators list
+    """
     from ethosgen.backend import load_wrapped, wrapped_names
 
     known = [load_wrapped(name) for name in wrapped_names()]
@@ -43,7 +47,11 @@ def list_all(as_json: bool) -> None:
 @accelerators.command()
 @click.argument("name")
 def new(name: str) -> None:
-    """Write a folder NAME here: a commented example that works, for you to change."""
+    """Write a folder NAME here: a commented example that works, for you to change.
+
+    \b
+        ethosgen accelerators new my_engine
+    """
     from ethosgen.backend import start_wrapped
 
     folder = start_wrapped(name, Path())
@@ -64,6 +72,9 @@ def check(context: click.Context, name_or_folder: str, seed: int, as_json: bool)
     The accelerator's C is compiled for this machine, and runs with checks for invalid memory
     accesses. Exit status 0 means that each operation was tried and no output differs by more than
     declared.
+
+    \b
+        ethosgen accelerators check ./my_engine
     """
     from ethosgen.backend import load_wrapped
     from ethosgen.studies.acceptance import check_accelerator
@@ -89,7 +100,11 @@ def check(context: click.Context, name_or_folder: str, seed: int, as_json: bool)
 
 @accelerators.command()
 def schema() -> None:
-    """Print the JSON schema of accelerator.toml, for editors."""
+    """Print the JSON schema of accelerator.toml, for editors.
+
+    \b
+        ethosgen accelerators schema > accelerator.schema.json
+    """
     from ethosgen.backend import wrapped_schema
 
     click.echo(wrapped_schema(), nl=False)

@@ -31,7 +31,11 @@ def boards(context: click.Context, as_json: bool) -> None:
 @boards.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_all(as_json: bool) -> None:
-    """List the boards, as `ethosgen boards` does."""
+    """List the boards, as `ethosgen boards` does.
+
+    \b
+        ethosgen boards list --json
+    """
     _list(as_json)
 
 
@@ -39,7 +43,11 @@ def list_all(as_json: bool) -> None:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(name: str, as_json: bool) -> None:
-    """Print the facts of a board, and mark those that nobody has verified."""
+    """Print the facts of a board, and mark those that nobody has verified.
+
+    \b
+        ethosgen boards show corstone300
+    """
     from ethosgen.board import load_board
 
     board = load_board(name)
@@ -54,7 +62,11 @@ def show(name: str, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--like", required=True, metavar="BOARD", help="The board to start from.")
 def new(name: str, like: str) -> None:
-    """Write NAME.toml here as a copy of another board's file, for you to change."""
+    """Write NAME.toml here as a copy of another board's file, for you to change.
+
+    \b
+        ethosgen boards new my_board --like corstone300
+    """
     from ethosgen.board import start_board_file
 
     path = start_board_file(name, like, Path())
@@ -74,7 +86,7 @@ def new(name: str, like: str) -> None:
 )
 @path_option(
     "-o",
-    "output",
+    "--output",
     metavar="FILE.toml",
     help="The board file to write [default: named after the device]. Never overwrites a file.",
 )
@@ -88,7 +100,11 @@ def new(name: str, like: str) -> None:
 def from_pack(
     device: str, index: str | None, pack: Path | None, output: Path | None, limit_s: float | None
 ) -> None:
-    """Write a board file from a device's CMSIS pack; "?" marks facts that the pack lacks."""
+    """Write a board file from a device's CMSIS pack; "?" marks facts that the pack lacks.
+
+    \b
+        ethosgen boards from-pack STM32F746NG
+    """
     from ethosgen.board import find_blanks
     from ethosgen.board.pack import LIMIT_S, start_from_pack
 
@@ -109,7 +125,11 @@ def from_pack(
 
 @boards.command()
 def schema() -> None:
-    """Print the JSON schema of board files, for editors."""
+    """Print the JSON schema of board files, for editors.
+
+    \b
+        ethosgen boards schema > board.schema.json
+    """
     from ethosgen.board import board_schema
 
     click.echo(board_schema(), nl=False)

@@ -37,6 +37,9 @@ def info(file: Path, directory: Path | None, as_json: bool) -> None:
     """Show a file of weights, and check that it is intact.
 
     With --for, exit status 0 means that the project's code accepts it.
+
+    \b
+        ethosgen weights info digits.weights --for firmware
     """
     from ethosgen.flow.weights import codes_of, read_file
     from ethosgen.project import open_project
@@ -98,6 +101,9 @@ def build(
     """Create the file of weights of a retrained network, for the code of a project.
 
     If the network needs other code, the command fails and says what differs.
+
+    \b
+        ethosgen weights build retrained.tflite --for firmware -o new.weights
     """
     from ethosgen.flow.weights import build_weights, verify_weights
     from ethosgen.verdict.judgement import Inputs

@@ -58,7 +58,13 @@ void dump_counts(void)
 """
 """C of a test's library that writes its counts, and adds them to those of the runs before."""
 
-EXCEPTIONS: dict[str, dict[str, str]] = {}
+EXCEPTIONS: dict[str, dict[str, str]] = {
+    "ethosgen_dsp_math.h": {
+        "static inline uint32_t ethosgen_dsp_least(uint32_t a, uint32_t b)": (
+            "GCC inlines it: its body is reached, and the line of its name has a count of its own"
+        ),
+    },
+}
 """Why no test reaches a statement, by file and by the text of its line."""
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)

@@ -31,6 +31,7 @@ OWN: dict[str, Callable[[NetworkBuilder], int]] = {
     "padding, blocks of words": lambda n: n.pad(n.input((2, 3, 76)), [(0, 0), (1, 0), (0, 40)]),
     "padding, words": lambda n: n.pad(n.input((3, 36)), [(1, 1), (4, 8)]),
     "padding, bytes": lambda n: n.pad(n.input((3, 37)), [(1, 1), (3, 0)]),
+    "padding, bytes behind rows": lambda n: n.pad(n.input((3, 37)), [(1, 1), (0, 3)]),
 }
 COPIES: dict[str, Callable[[NetworkBuilder], int]] = {
     "eight outputs a channel, rows of 3": lambda n: n.depthwise(
@@ -105,6 +106,15 @@ def test_a_cortex_m0_and_m3_equal_tflite_micro(board: str, tmp_path: Path) -> No
         *("svdf, rank 3, batch", *OWN, *SINGLE, "eight outputs a channel, rows of 3"),
     )
     check_firmware(net.build(*(LAYERS[name](net) for name in names)), tmp_path, board)
+
+
+@needs_qemu
+@pytest.mark.usefixtures("even_if_dearer", "only_the_first_library")
+def test_padding_that_is_not_of_words_equals_tflite_micro_on_a_cortex_m0(tmp_path: Path) -> None:
+    """Bytes cost more than with another library, which is chosen otherwise."""
+    net = NetworkBuilder("network", seed=11)
+    names = ("padding, bytes", "padding, bytes behind rows", "padding, blocks of words")
+    check_firmware(net.build(*(OWN[name](net) for name in names)), tmp_path, "microbit")
 
 
 def test_other_processors_are_without_them() -> None:

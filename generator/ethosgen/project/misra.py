@@ -58,14 +58,15 @@ DEVIATIONS = (
     ),
     Deviation(
         "8.4",
-        "Arm's driver or Zephyr, which is not in this folder, declares the functions.",
+        "Arm's driver or the operating system, which is not in this folder, declares the "
+        "functions.",
         "board.c cache.c npu_core.c",
     ),
     Deviation(
         "8.5",
         "The files of arrays declare them before they define them, as the code that reads "
-        "them does: no header shows the network's weights to the application. On Zephyr the "
-        "devices' file declares a driver's handler, whose header is the user's.",
+        "them does: no header shows the network's weights to the application. A file of "
+        "devices may declare a driver's handler, whose header is the user's.",
         "devices.c own.c own_commands.c own_graph.c own_self_test.c own_weights.c",
     ),
     Deviation(
@@ -159,8 +160,8 @@ DEVIATIONS = (
     ),
     Deviation(
         "14.4",
-        "The function returns bool; cppcheck does not know the intrinsics or the function "
-        "of Zephyr's or of the kernel in it.",
+        "The function returns bool; cppcheck does not know the intrinsics or the functions "
+        "that it calls.",
         "matrix.c own.c",
     ),
     Deviation(

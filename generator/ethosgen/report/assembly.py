@@ -121,8 +121,10 @@ def _costs(
     unknown = sum(call.cpu is None for call in calls if call.is_top)
     cycles = end_of(timeline)
     is_ticking = profile is None or profile.unit in _OF_A_CLOCK
+    seconds = cycles / clock if clock and is_ticking and not unknown else None
     latency = report.headline.latency
-    seconds = latency.seconds if latency and not unknown else None
+    if seconds is not None and latency is not None:
+        seconds = latency.seconds
     if profile is not None and profile.unit == NANOSECONDS and not npu:
         seconds = cycles / 1e9
     return CostSummary(

@@ -13,7 +13,7 @@
  *     microphone (audio.h) -> window -> {{ front.name }}_run() -> ring of features -> {{ words.name }}_run()
  *         -> recognizer (recognizer.h) -> report
  *
- * The window, the ring and the recognizer keep their state from hop to hop; {{ front.name }} keeps its
+ * The window, the ring and the recognizer keep their state from hop to hop, and {{ front.name }} its
  * estimate of the noise.
  *
  * Generated once by ethosgen; yours from now on.

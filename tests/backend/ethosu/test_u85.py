@@ -112,7 +112,7 @@ def test_what_is_wrong_is_told(
 def test_the_performance_monitor_is_elsewhere() -> None:
     files = render(make_program(npu="ethos-u85-256"), load_board("corstone320")).files
     pmu = files["model/ethosgen_npu_pmu.c"].decode()
-    assert "#ifdef ETHOSGEN_NPU_U85\n#define PMU 0x1000\n" in pmu
+    assert "#ifdef ETHOSGEN_NPU_U85\n#define PMU 0x1000u\n" in pmu
     assert "#define ETHOSGEN_NPU_U85\n" in files["model/ethosgen_npu.h"].decode()
     assert "ethosu_device_u85.c" in files["model/CMakeLists.txt"].decode()
 

@@ -148,7 +148,7 @@ static uint8_t *find(const struct frame *frame, bool is_output, uint32_t bytes)
 }
 
 {% if networks[0].feed %}
-static struct server_state {
+static struct input_state {
     uint8_t rows[SERVER_FEED_ROWS * {{ networks[0].inputs[0].bytes // networks[0].feed.rows }}];
     uint32_t bytes; /* of the input until now */
     uint32_t given;

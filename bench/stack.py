@@ -9,6 +9,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -129,11 +130,11 @@ def measure(paths: Sequence[Path], options: Options) -> Iterator[tuple[str, dict
         if use is None or use.bound is None:
             yield path.stem, {"why": "no bound" if use else "no output for these samples"}
         else:
-            yield path.stem, {"bound": use.bound, "used": use.used, "interrupt": use.interrupt}
+            yield path.stem, asdict(use)
 
 
 def run(paths: Sequence[Path], options: Options) -> list[StackUse | None]:
-    """Run networks in one firmware, and return what each used."""
+    """Run networks in one firmware; return the stack use of each."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "project"
         asked = recipe(*paths, check=False, **options)
@@ -142,7 +143,7 @@ def run(paths: Sequence[Path], options: Options) -> list[StackUse | None]:
 
 
 def run_project(folder: Path) -> list[StackUse | None]:
-    """Build and run a project, and return what each of its networks used."""
+    """Build and run a project; return the stack use of each of its networks."""
     flow.build_project(folder, watch=Watch())
     options = flow.RunOptions(Inputs(None, SAMPLES, 1))
     report = flow.run_project(folder, options, watch=Watch())
@@ -158,23 +159,14 @@ def threads() -> Iterator[dict[str, Any]]:
                 make_thread_project(board, network, Path(place) / "project")
                 (use,) = run_project(Path(place) / "project")
             assert use is not None
-            figures = {"bound": use.bound, "used": use.used, "interrupt": use.interrupt}
-            yield {
-                "kind": f"FreeRTOS {kernel_version()}",
-                "network": network,
-                "on": port,
-                **figures,
-            }
+            kind = f"FreeRTOS {kernel_version()}"
+            yield {"kind": kind, "network": network, "on": port, **asdict(use)}
 
 
 def page(figures: Sequence[Mapping[str, Any]]) -> str:
     """Return the page."""
     ran = [each for each in figures if each["kind"] == "networks" and "used" in each]
-    rows = [
-        (e["network"], e["on"], str(e["bound"]), str(e["used"]), marked(e["bound"] - e["used"]))
-        for e in ran
-    ]
-    lines = table(["network", "on", "bound", "used", "above"], rows, texts=2)
+    lines = table(["network", "on", "bound", "used", "above"], rows_of(ran), texts=2)
     refused = [
         f"- {each['network']} on {each['on']}: {each['why']}"
         for each in figures
@@ -182,7 +174,7 @@ def page(figures: Sequence[Mapping[str, Any]]) -> str:
     ]
     rest = "\n\nNot run:\n\n" + "\n".join(refused) if refused else ""
     rest = explained(ran) + rest
-    whole = f"{HEAD}{summary([e['bound'] - e['used'] for e in ran])}{lines}{rest}\n"
+    whole = f"{HEAD}{summary(list(map(above, ran)))}{lines}{rest}\n"
     return (
         whole
         + thread_table([each for each in figures if each["kind"].startswith("FreeRTOS")])
@@ -194,12 +186,10 @@ def thread_table(figures: Sequence[Mapping[str, Any]]) -> str:
     """Return the part of the page about a thread of FreeRTOS."""
     if not figures:
         return ""
-    rows = [
-        (e["network"], e["on"], str(e["bound"]), str(e["used"]), marked(e["bound"] - e["used"]))
-        for e in figures
-    ]
     head = THREADS.format(kernel=figures[0]["kind"])
-    return f"{head}{table(['network', 'port', 'bound', 'used', 'above'], rows, texts=2)}\n"
+    return (
+        f"{head}{table(['network', 'port', 'bound', 'used', 'above'], rows_of(figures), texts=2)}\n"
+    )
 
 
 def corpus_table(figures: Sequence[Mapping[str, Any]]) -> str:
@@ -207,14 +197,12 @@ def corpus_table(figures: Sequence[Mapping[str, Any]]) -> str:
     if not figures:
         return ""
     cells = {
-        (each["network"], each["on"]): (
-            marked(each["bound"] - each["used"]) if "used" in each else "-"
-        )
+        (each["network"], each["on"]): marked(above(each)) if "used" in each else "-"
         for each in figures
     }
     names, columns = dict.fromkeys(n for n, _ in cells), dict.fromkeys(on for _, on in cells)
     rows = [(name, *(cells.get((name, on), "-") for on in columns)) for name in names]
-    apart = [each["bound"] - each["used"] for each in figures if "used" in each]
+    apart = [above(each) for each in figures if "used" in each]
     reasons = sorted({each["why"] for each in figures if "why" in each})
     rest = "\n\n`-` did not run:\n\n" + "\n".join(f"- {r}" for r in reasons) if reasons else ""
     rest = explained(figures) + rest
@@ -223,7 +211,7 @@ def corpus_table(figures: Sequence[Mapping[str, Any]]) -> str:
 
 def explained(figures: Sequence[Mapping[str, Any]]) -> str:
     """Return the reason for each mark."""
-    far = [e for e in figures if "used" in e and e["bound"] - e["used"] > MOST_ABOVE]
+    far = [e for e in figures if "used" in e and above(e) > MOST_ABOVE]
     reasons = [
         f"- {e['network']} on {e['on']}: {REASONS.get(e['network'], 'the reason is not known')}"
         for e in far
@@ -231,9 +219,21 @@ def explained(figures: Sequence[Mapping[str, Any]]) -> str:
     return "\n\nWhy more:\n\n" + "\n".join(reasons) if reasons else ""
 
 
-def marked(above: int) -> str:
+def rows_of(figures: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Return a table's row for each run."""
+    return [
+        (e["network"], e["on"], str(e["bound"]), str(e["used"]), marked(above(e))) for e in figures
+    ]
+
+
+def above(figure: Mapping[str, Any]) -> int:
+    """Return the bytes by which a run's bound is above its use."""
+    return int(figure["bound"] - figure["used"])
+
+
+def marked(spare: int) -> str:
     """Return the bytes above, with a mark if they are many."""
-    return f"{above}{' (more)' if above > MOST_ABOVE else ''}"
+    return f"{spare}{' (more)' if spare > MOST_ABOVE else ''}"
 
 
 def summary(apart: Sequence[int]) -> str:

@@ -102,7 +102,7 @@ def plan_lines(plan: Any, verbose: bool = False) -> list[str]:
 
 
 def _float_lines(plan: Any) -> list[str]:
-    """Tell how to quantize a float network."""
+    """Return the note with the command that quantizes a float network."""
     with_what = plan.quantize_with
     return [f"  note      computes in float32; quantize it with: {with_what}"] if with_what else []
 
@@ -118,7 +118,7 @@ def _share_line(share: Any) -> str:
 
 
 def placing_lines(placings: Sequence[Placing]) -> list[str]:
-    """Tell what runs each operator and why, with each backend's offer; equal operators once."""
+    """Describe each operator's place, the reason, and each backend's offer; equal ones once."""
     alike: dict[tuple[str, ...], list[Placing]] = {}
     for placing in placings:
         shown = (
@@ -321,7 +321,7 @@ def _pmu_lines(report: Any) -> list[str]:
 
 
 def _counting(report: Any) -> str:
-    """Tell how to count instructions, if llvm-mca is missing and stored costs replace the count."""
+    """Return how to install llvm-mca, if stored costs replace the count because it is missing."""
     is_stored = report.on == "qemu" and not report.cpu_time.is_counted
     missing = is_stored and TOOL_SETS["cycles"].missing
     return "; count them by: ethosgen doctor --install cycles" if missing else ""
@@ -374,7 +374,7 @@ def _advice_lines(report: Any) -> list[str]:
 
 
 def _next_step(report: Any) -> str:
-    """Tell what to do about outputs that differ, "" if there is nothing to try."""
+    """Return the next step when outputs differ, "" if there is nothing to try."""
     culprit = report.diagnosis.culprit if report.diagnosis else None
     elsewhere = "evidence/exactness.md lists known differences"
     if culprit and culprit.on != "cpu":

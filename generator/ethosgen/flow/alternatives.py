@@ -48,7 +48,7 @@ def command_of(place: Place) -> str:
 
 
 def _less_ram(now: Cost, place: Place) -> Iterator[Improvement]:
-    """Tell what a schedule for less RAM would save: bands on the CPU, Vela's "size" on the NPU."""
+    """Return the saving of a schedule for less RAM: bands on the CPU, Vela's "size" on the NPU."""
     usual, room = place.settings.options.schedule, room_bytes(place.board, place.mode)[1]
     if usual != Schedule() or now.sram_bytes <= _MUCH * room:
         return

@@ -67,7 +67,7 @@ class OutputDifference:
 
 @dataclass(frozen=True)
 class Acceptance:
-    """The outcome of one operation's trials; `notes` tell what could not be tried, and why.
+    """The outcome of one operation's trials; `notes` list the untried parts, with reasons.
 
     `steps` is the declared difference, and `differing` the number of elements that differ from the
     oracle's. `largest` is the largest difference in steps.

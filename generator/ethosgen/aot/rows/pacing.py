@@ -237,8 +237,7 @@ def _roll(pacing: Pacing, tensor: int, height: int) -> Roll | None:
 
 
 def distance_of(pacing: Pacing, tensors: Sequence[Tensor]) -> int | None:
-    """Return how many bytes before the input the output may begin and overlap it, None if it may
-    not.
+    """Return the bytes by which the output may begin before the input and overlap it, else None.
 
     The rows of a single input are copied before the output's rows are written.
     """

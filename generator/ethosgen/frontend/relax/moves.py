@@ -108,7 +108,7 @@ def _blocks(old: Sequence[int], new: Sequence[int]) -> list[tuple[list[int], lis
 
 @translates("permute_dims")
 def permute(site: Site) -> Operand:
-    """Move axes without an operator: a value's order tells where they are."""
+    """Move axes without an operator: a value's order records their places."""
     operand: Operand = site.operands[0]
     rank = len(operand.shape)
     axes = site.attributes.axes

@@ -20,7 +20,7 @@ extern "C" {
 #endif
 
 /* A digest of the library's sources, as in NAME_BUILD; the firmware reports it on request. */
-#define ETHOSGEN_DIGEST "06a0def39f77b62b"
+#define ETHOSGEN_DIGEST "577af0e46b51240d"
 
 #define ETHOSGEN_NETWORKS 1
 

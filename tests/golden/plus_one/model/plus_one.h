@@ -33,7 +33,7 @@ extern "C" {
  * `ethosgen identify`.
  */
 #define PLUS_ONE_DIGEST "98560f4f9db75104"
-#define PLUS_ONE_BUILD "06a0def39f77b62b"
+#define PLUS_ONE_BUILD "577af0e46b51240d"
 #define PLUS_ONE_VERSION "0.1.0"
 
 /* Memory sizes. The arena holds the tensors of a run, including inputs and outputs. */

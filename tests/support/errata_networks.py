@@ -15,7 +15,7 @@ from ethosgen.backend.ethosu.offload import vela_version
 from ethosgen.backend.ethosu.offload.errata_table import ERRATA, STREAM_ERRATA
 from tests import ROOT
 from tests.support.catalogue.recurrent import lstm, svdf
-from tests.support.networks import NetworkBuilder
+from tests.support.networks import NetworkBuilder, Spec
 
 FOLDER = ROOT / "tests" / "errata"
 PAGE = "README.md"
@@ -288,6 +288,12 @@ def _clipped_quotient(net: NetworkBuilder) -> int:
     return net.apply("DIV", x, divisors, fused_activation_function="RELU")
 
 
+def _scaled_quotient(net: NetworkBuilder) -> int:
+    divisors = net.constant(np.array([3, -2, 7, 1], np.int32))
+    x = net.input((1, 4, 4, 4), "int32", 0.1, 0)
+    return net.operator("DIV", [x, divisors], [Spec((1, 4, 4, 4), "int32", None)])[0]
+
+
 def _narrow_bias(net: NetworkBuilder) -> int:
     x = net.input((3, 12), "int16", 1e-3, 0)
     weights = net.constant(net.random.integers(-127, 128, (4, 12)).astype(np.int8), scale=6e-3)
@@ -371,6 +377,7 @@ NETWORKS: dict[str, Build] = {
     "order-int16": _order("int16", 1 / 256, 1 / 128),
     "bias-32-bits": _narrow_bias,
     "div-relu": _clipped_quotient,
+    "div-scales": _scaled_quotient,
     "chained-tables": _chained_tables,
     "transpose-conv-gap": _apart_windows,
     "max-pool-padding": _padded_pool,
@@ -384,8 +391,8 @@ OTHER_NPU = {
     **dict.fromkeys(
         (
             *("resize-nearest", "div-stored", "comparison-rounding", "order-int16"),
-            *("comparison-int32", "chained-tables", "bias-32-bits", "div-relu", "int64-copies"),
-            *("transpose-conv-gap", "max-pool-padding", "select-rows"),
+            *("comparison-int32", "chained-tables", "bias-32-bits", "div-relu", "div-scales"),
+            *("int64-copies", "transpose-conv-gap", "max-pool-padding", "select-rows"),
         ),
         "ethos-u85-128",
     ),

@@ -64,6 +64,31 @@ def test_a_division_of_quantized_values_stays(dtype: str) -> None:
     assert _errata(network, "ethos-u55-128") == set()
 
 
+@pytest.mark.parametrize("scale", [None, 0.1, 1.0])
+@pytest.mark.parametrize("other", [None, 0.1, 1.0])
+@pytest.mark.parametrize("quotient", [None, 0.1, 1.0])
+def test_a_division_in_int32_stays_if_vela_scales_only_its_operands(
+    scale: float | None, other: float | None, quotient: float | None
+) -> None:
+    """TFLite divides the stored values; so does the NPU, unless only an operand has a scale."""
+    net = NetworkBuilder("division")
+    x, y = (net.input((4,), "int32", value, 0) for value in (scale, other))
+    net.operator("DIV", [x, y], [Spec((4,), "int32", quotient, 0)])
+    network = decode_network(net.build(), "division")
+    values = np.array([7, -8, 100, -(2**31)], np.int32), np.array([2, 3, -7, 5], np.int32)
+    sample = dict(zip((tensor.name for tensor in network.inputs), values, strict=True))
+    plan = offload(network, find_accelerator(NPU))
+    if quotient is None and 0.1 in (scale, other):
+        assert _errata(network) == {"div-scales"}
+        with pytest.raises(NpuFault, match="DIV with scaled operands"):
+            PartitionRunner(plan)(plan.partitions[0], sample)
+        return
+    assert _errata(network) == set()
+    (computed,) = PartitionRunner(plan)(plan.partitions[0], sample).values()
+    (wanted,) = litert_outputs(network, [sample])[0].values()
+    assert np.array_equal(computed, wanted)
+
+
 @pytest.mark.parametrize(
     ("scale", "other", "is_one"),
     [(1 / 256, 1 / 256, False), (1 / 300, 1 / 300, True), (1 / 256, 1 / 128, True)],

@@ -95,6 +95,15 @@ ERRATA: tuple[Erratum, ...] = (
         "which only asserts 16 bits",
     ),
     Erratum(
+        "div-scales",
+        VELA,
+        u85.scales_quotient,
+        "without a scale of the quotient it scales the operands of a DIV in int32, whose stored "
+        "values TFLite divides",
+        "Regor, compiler/tflite_graph_optimiser.cpp, ConvertQuantizationToExplicit, which has no "
+        "case for DIV; TFLite Micro, tensorflow/lite/micro/kernels/div.cc",
+    ),
+    Erratum(
         "int64-copies",
         VELA,
         u85.copies_int64,

@@ -66,8 +66,13 @@ def scales_integers(site: OperatorSite) -> bool:
     """Return whether a comparison in int32 has operands of different scales, or only one scale."""
     if not is_u85(site) or site.code not in COMPARISONS or site.inputs[0].dtype != "int32":
         return False
-    scales = [tensor.quantization and tensor.quantization.scale for tensor in site.inputs]
-    return (scales[0] or ()) != (scales[1] or ())
+    first, second = map(scales_of, site.inputs)
+    return first != second
+
+
+def scales_of(tensor: Tensor) -> tuple[float, ...]:
+    """Return the scales that the file states for a tensor; empty means none."""
+    return tuple(tensor.quantization.scale) if tensor.quantization else ()
 
 
 def _is_stored(site: OperatorSite) -> bool:
@@ -84,6 +89,13 @@ def clips_wide_quotient(site: OperatorSite) -> bool:
     """Return whether the operator is a DIV of int32 whose RELU has no upper bound."""
     activation = site.operator.options.get("fused_activation_function")
     return is_u85(site) and site.code == "DIV" and site.dtype == "int32" and activation == "RELU"
+
+
+def scales_quotient(site: OperatorSite) -> bool:
+    """Return whether a DIV of int32 has an operand with a scale, and a quotient without one."""
+    if not is_u85(site) or site.code != "DIV" or site.dtype != "int32" or scales_of(site.output):
+        return False
+    return any(scales_of(tensor) not in ((), (1.0,)) for tensor in site.inputs)
 
 
 def truncates_scale(site: OperatorSite) -> bool:

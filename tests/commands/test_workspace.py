@@ -72,12 +72,29 @@ def test_commands_take_networks_and_options_from_the_file(folder: Path) -> None:
     assert json.loads(simulated.stdout)["npu"]["name"] == "ethos-u55-32"  # the command line wins
 
 
-def test_a_network_on_the_command_line_turns_the_file_off(folder: Path) -> None:
-    Path("ethosgen.toml").write_text('networks = ["missing.tflite"]\n[options]\nsamples = 2\n')
-    done = run("simulate", "net.tflite", "--samples", "1", "--json", "--npu", "ethos-u55-128")
-    assert json.loads(done.stdout)["samples"] == 1
+def test_a_network_that_the_file_lacks_takes_only_board_and_npu(folder: Path) -> None:
+    Path("ethosgen.toml").write_text(
+        'networks = ["missing.tflite"]\nnpu = "ethos-u55-32"\n[options]\nsamples = 2\n'
+    )
+    done = json.loads(run("simulate", "net.tflite", "--json").stdout)
+    assert done["samples"] == 10 and done["npu"]["name"] == "ethos-u55-32"
     with pytest.raises(InputError, match=r"missing\.tflite"):
         run("simulate")
+
+
+def test_a_network_of_the_file_takes_all_its_options(folder: Path) -> None:
+    image_net(folder / "other.tflite")
+    Path("ethosgen.toml").write_text(
+        'networks = ["net.tflite", "other.tflite"]\nboard = "corstone300"\nproject = "out"\n'
+        "[options]\nsamples = 2\ncheck = false\n"
+    )
+    inner = folder / "inner"
+    inner.mkdir()
+    for name in ("other.tflite", str(folder / "other.tflite")):
+        assert json.loads(run("simulate", name, "--json").stdout)["samples"] == 2
+    done = run("project", "other.tflite", "-o", "one")
+    assert done.exit_code == 0 and "other for corstone300" in done.stdout
+    assert (folder / "one" / "model" / "other.c").exists() and not Path("out").exists()
 
 
 def test_an_option_that_no_command_has_is_refused(folder: Path) -> None:

@@ -53,7 +53,7 @@ def _files(words: Sequence[str]) -> list[Path]:
 
     named = [Path(word.partition("=")[2] or word) for word in words]
     files = [path for path in named if path.is_file()]
-    workspace = None if files else find_workspace(Path.cwd())
+    workspace = find_workspace(Path.cwd())
     if workspace is not None:
         files.append(workspace)
         try:

@@ -1,4 +1,4 @@
-"""The defaults from `ethosgen.toml` for a command that was typed without a network or a folder."""
+"""The defaults from `ethosgen.toml` for the commands that are typed in its folder or below."""
 
 import os
 from collections.abc import Mapping
@@ -23,10 +23,12 @@ def defaults_for(
     """Return the defaults of a command from the nearest ethosgen.toml.
 
     `others` are all commands by name. None without such a file, for a command that uses nothing in
-    it, or if the user names a network or a folder.
+    it, or if the user names a project's folder. A network on the command line replaces the file's;
+    if the file does not list it, only board and NPU are the file's.
     """
     name = command.name or ""
-    if name not in _FULL | _BUILT | {"compare"} or _has_argument(command, words):
+    named_files = _arguments(command, words)
+    if name not in _FULL | _BUILT | {"compare"} or (name in _BUILT and named_files):
         return None
     from ethosgen.workspace.file import find_workspace, load_workspace
 
@@ -41,12 +43,14 @@ def defaults_for(
     given: dict[str, Any] = {"networks": networks, "network": networks[0]}
     if name == "compare":
         return {"networks": networks, **({"boards": [workspace.board]} if workspace.board else {})}
-    named = {**workspace.options, "board": workspace.board, "npu": workspace.npu}
-    if name == "project" and workspace.project:
-        named["output"] = workspace.project
-    if name == "accuracy" and workspace.accuracy:
-        named |= workspace.accuracy.model_dump(exclude_defaults=True)
     _require_known(workspace.options, path, others)
+    named: dict[str, Any] = {"board": workspace.board, "npu": workspace.npu}
+    if _are_among(named_files, networks):
+        named = {**workspace.options, **named}
+        if name == "accuracy" and workspace.accuracy:
+            named |= workspace.accuracy.model_dump(exclude_defaults=True)
+    if name == "project" and workspace.project and not named_files:
+        named["output"] = workspace.project
     return given | _by_parameter(command, named, place)
 
 
@@ -64,15 +68,27 @@ def missing_text(error: click.MissingParameter) -> str:
     )
 
 
-def _has_argument(command: click.Command, words: list[str]) -> bool:
-    """Return whether words name a network or folder; errors in them are reported later."""
+def _arguments(command: click.Command, words: list[str]) -> tuple[str, ...]:
+    """Return the networks or the folder that words name; errors in them are reported later."""
     if not any(parameter.name in _ARGUMENTS for parameter in command.params):
-        return False
+        return ()
     try:
         parsed, _, _ = command.make_parser(click.Context(command)).parse_args(list(words))
     except click.UsageError:
-        return True
-    return any(isinstance(parsed.get(name), (str, tuple)) and parsed[name] for name in _ARGUMENTS)
+        return ()
+    found = (parsed.get(name) for name in _ARGUMENTS)
+    return tuple(
+        name
+        for value in found
+        if isinstance(value, (str, tuple))
+        for name in ((value,) if isinstance(value, str) else value)
+    )
+
+
+def _are_among(files: tuple[str, ...], networks: list[str]) -> bool:
+    """Return whether all files are networks of the workspace; none are."""
+    known = {Path(network).resolve() for network in networks}
+    return all(Path(file).resolve() in known for file in files)
 
 
 def _by_parameter(command: click.Command, named: Mapping[str, Any], place: Path) -> dict[str, Any]:

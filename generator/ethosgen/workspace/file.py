@@ -109,7 +109,7 @@ def initial_text(networks: list[str], board: str | None, npu: str | None, data: 
     accuracy = f'[accuracy]\ndata = "{data}"\n' if data else '# [accuracy]\n# data = "test.npz"\n'
     return (
         "# With it verify, check, report, accuracy, project, build and run need no arguments.\n"
-        "# An option on the command line wins. ethosgen init --schema prints this file's schema.\n"
+        "# What the command line names wins. ethosgen init --schema prints this file's schema.\n"
         f"networks = [{files}]\n"
         f"{line('board', board, 'corstone300')}\n"
         f"{line('npu', npu, 'ethos-u55-128')}\n"

@@ -1,5 +1,6 @@
 """`ethosgen watch`: repeat a command whenever one of its files changes."""
 
+import os
 import subprocess
 import sys
 import time
@@ -62,7 +63,7 @@ def _files(words: Sequence[str]) -> list[Path]:
             return files  # the command reports the error; the next change may correct it
         data = [tables.accuracy.data, tables.accuracy.labels] if tables.accuracy else []
         files += [workspace.parent / name for name in (*tables.networks, *data) if name]
-    return files
+    return list({path.resolve(): Path(os.path.relpath(path)) for path in files}.values())
 
 
 def _state(files: Sequence[Path]) -> Mapping[Path, tuple[int, int] | None]:

@@ -73,9 +73,9 @@ class EthosUFamily:
     @property
     def start_cycles(self) -> int:
         """The CPU's estimated cycles for the start of a partition."""
-        from ethosgen.backend.ethosu.offload.division import INVOKE
+        from ethosgen.backend.ethosu.offload.division import START
 
-        return INVOKE
+        return START
 
     def compiler_version(self) -> str:
         """Return the installed Vela's version, "" if there is none."""

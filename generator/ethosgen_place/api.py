@@ -25,7 +25,7 @@ def place(
     mapping: PathLike | None = None,
     output: PathLike | None = None,
     graph_output: PathLike | None = None,
-    picture: PathLike | None = None,
+    plot: PathLike | None = None,
     samples: int | None = None,
     seed: int = 0,
     announce: Announce | None = None,
@@ -46,7 +46,7 @@ def place(
         mapping: the file with a placement of your own, which is judged instead of ours.
         output: the file with the placement to write.
         graph_output: the file with the task graph to write.
-        picture: the picture (.svg), or a page with it and figures (.html), to write.
+        plot: the picture (.svg), or a page with it and figures (.html), to write.
         samples: the number of samples that the simulation runs.
         seed: the seed of the placement.
         announce: receives a line for each phase, such as `print`.
@@ -62,7 +62,7 @@ def place(
             _path(mapping),
             _path(output),
             _path(graph_output),
-            _path(picture),
+            _path(plot),
             samples,
             seed,
             reading,

@@ -17,6 +17,7 @@ from ethosgen.commands.options import JSON, schema_option, with_reading
 from ethosgen.commands.progress import Progress
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
+from ethosgen.values.time import duration, percent
 
 _AUTO = "auto"
 _MESH = re.compile(r"(\d{1,6})[xX](\d{1,6})")
@@ -100,7 +101,7 @@ def _schema(name: str) -> str:
     help="Write the task graph, for another mapper.",
 )
 @path_option(
-    "--picture",
+    "--plot",
     metavar="PLACEMENT.svg",
     help="Draw the elements by task, and how busy the links are; as .html, a page with figures.",
 )
@@ -127,7 +128,7 @@ def place(
     \b
     GRAPH is a task graph (.json), or a network in any format:
         ethosgen place MODEL.tflite --mesh 16x8 --stages 12 --graph graph.json -o placement.json
-        ethosgen place graph.json --mesh 192x38 --picture placement.svg
+        ethosgen place graph.json --mesh 192x38 --plot placement.svg
         ethosgen place graph.json --mesh 192x38 --mapping mine.json     judge another mapper's
     """
     from ethosgen_place.files import mesh_of
@@ -147,6 +148,8 @@ def place(
 
 def report_lines(report: Any) -> Iterator[str]:
     """Yield the report for people."""
+    from ethosgen_place.report import rate
+
     facts = report.as_json()
     slowest, latency, run = facts["slowest_task"], facts["latency_s"], facts["simulated"]
     tasks, used = len(facts["tasks"]), facts["used_elements"]
@@ -158,16 +161,18 @@ def report_lines(report: Any) -> Iterator[str]:
     most = max(facts["tasks"], key=lambda task: task["replicas"])
     lanes = f", in {counted(facts['lanes'], 'lane')}" if facts["lanes"] > 1 else ""
     yield f"  replicas    at most {most['replicas']:,}, of '{most['name']}'{lanes}"
-    each = _time(slowest["seconds_per_sample"])
+    each = duration(slowest["seconds_per_sample"])
     yield f"  slowest     '{slowest['name']}': {each} for each sample"
     speed, bound = facts["samples_per_s"], facts["bound"]
     yield (
-        f"  throughput  {_rate(speed)} per second simulated, {_rate(bound['samples_per_s'])} at "
+        f"  throughput  {rate(speed)} per second simulated, {rate(bound['samples_per_s'])} at "
         f"best, limited by {bound['limit']}"
     )
-    yield f"  latency     {_time(latency['mean'])} on average, {_time(latency['max'])} at most"
+    mean, longest = duration(latency["mean"]), duration(latency["max"])
+    yield f"  latency     {mean} on average, {longest} at most"
     if hot := facts["hottest_link"]:
-        yield f"  links       the hottest, {hot['link']}, is busy for {hot['load']:.1%} of the time"
+        load = percent(hot["load"])
+        yield f"  links       the hottest, {hot['link']}, is busy for {load} of the time"
         size = facts["bytes_per_sample"]
         yield f"  traffic     {size:,} B for each sample; links on a byte's way: {report.hops:.2f}"
     yield (
@@ -184,7 +189,7 @@ def report_lines(report: Any) -> Iterator[str]:
     elif not run["steady"]:
         yield (
             f"  note        the mesh is not steady: its period still changed by "
-            f"{run['unsteadiness']:.0%}; --samples sets a larger number"
+            f"{percent(run['unsteadiness'])}; --samples sets a larger number"
         )
 
 
@@ -201,15 +206,4 @@ def _next(asked: Any, report: Any) -> str:
         words += ["--stages", str(asked.stages)]
     if asked.graph_output is None and asked.npu is not None:
         words += ["--npu", asked.npu]
-    return shlex.join([*words, "-o", "placement.json", "--picture", "placement.svg"])
-
-
-def _time(seconds: float) -> str:
-    units = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 0.0))
-    unit, size = next(candidate for candidate in units if seconds >= candidate[1])
-    return f"{seconds / (size or 1e-9):.4g} {unit}"
-
-
-def _rate(value: float) -> str:
-    rounded = float(f"{value:.4g}")
-    return f"{rounded:,.0f}" if rounded >= 1000 else f"{rounded:g}"
+    return shlex.join([*words, "-o", "placement.json", "--plot", "placement.svg"])

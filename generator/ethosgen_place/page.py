@@ -6,7 +6,7 @@ from html import escape
 from ethosgen.host.pages import figure, framed_page
 from ethosgen.values.grammar import counted
 from ethosgen.values.time import duration, percent
-from ethosgen_place.report import PlacementReport
+from ethosgen_place.report import PlacementReport, rate
 
 
 def placement_page(report: PlacementReport, svg: bytes) -> bytes:
@@ -45,10 +45,10 @@ def task_time(report: PlacementReport, task: int) -> str:
 def _figures(report: PlacementReport) -> Iterator[tuple[str, str]]:
     facts = report.as_json()
     slowest, latency, bound = facts["slowest_task"], facts["latency_s"], facts["bound"]
-    yield "Samples per second, simulated", f"{facts['samples_per_s']:,.4g}"
+    yield "Samples per second, simulated", rate(facts["samples_per_s"])
     yield (
         "Samples per second, at best",
-        f"{bound['samples_per_s']:,.4g}, limited by {bound['limit']}",
+        f"{rate(bound['samples_per_s'])}, limited by {bound['limit']}",
     )
     yield (
         "Latency",

@@ -8,8 +8,9 @@ import numpy as np
 
 from ethosgen.plots.canvas import picture
 from ethosgen.values.multiples import pieces
+from ethosgen.values.time import percent
 from ethosgen_place.layout import Placement
-from ethosgen_place.report import PlacementReport
+from ethosgen_place.report import PlacementReport, rate
 from ethosgen_place.traffic import EAST, NORTH, SOUTH, WEST, Floats
 
 Colour = Sequence[int]
@@ -18,14 +19,16 @@ Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 
 _WIDTH = 10.0
 """The width of the picture in inches, as all lengths here."""
-_ELEMENT = 0.3
-"""The longest side of an element."""
+_ELEMENT, _LARGE = 0.3, 0.6
+"""The longest side of an element, and of one in a small mesh, which is no higher than _HIGH."""
+_HIGH = 3.0
 _LINE = 0.2
 _TITLE = 0.35
 _MARGIN = 0.2
 _MOST_NAMES = 32
-_LONGEST_NAME = 18
-_COLUMNS = 5
+_LONGEST_NAME = 38
+_SHORT_NAME, _MANY_COLUMNS, _COLUMNS = 22, 5, 3
+"""The longest name of those that stand in many columns; longer ones stand in fewer."""
 
 
 UNUSED, DEAD = (240, 240, 240), (85, 85, 85)
@@ -54,10 +57,13 @@ def draw(report: PlacementReport) -> bytes:
     """
     layout = report.layout
     mesh = layout.system.mesh
-    side = min(_ELEMENT, (_WIDTH - 2 * _MARGIN) / mesh.width)
+    longest = max(_ELEMENT, min(_LARGE, _HIGH / mesh.height))
+    side = min(longest, (_WIDTH - 2 * _MARGIN) / mesh.width)
     wide, high = side * mesh.width, side * mesh.height
     names = list(_names(layout))
-    lines = _LINE * pieces(len(names), _COLUMNS), _LINE
+    is_short = all(len(name) <= _SHORT_NAME for _, name in names)
+    columns = _MANY_COLUMNS if is_short else _COLUMNS
+    lines = _LINE * pieces(len(names), columns), _LINE
     whole = 2 * (high + _TITLE) + sum(lines) + _MARGIN
 
     def fill(figure: Any) -> None:
@@ -68,7 +74,7 @@ def draw(report: PlacementReport) -> bytes:
 
         below = _MARGIN + lines[1]
         tasks = panel(below + high + _TITLE + lines[0])
-        _fill(tasks, _title(report), task_pixels(layout), names, _COLUMNS)
+        _fill(tasks, _title(report), task_pixels(layout), names, columns)
         loads = link_pixels(layout, report.link_loads)
         _fill(panel(below), _subtitle(report), loads, _heat_names(), len(HEAT))
 
@@ -112,7 +118,7 @@ def _title(report: PlacementReport) -> str:
     layout = report.layout
     return (
         f"{layout.replication.graph.name} on a mesh of {layout.system.mesh}: "
-        f"{1 / report.simulated.period_s:,.0f} per second, limited by {report.bound.limit}"
+        f"{rate(1 / report.simulated.period_s)} per second, limited by {report.bound.limit}"
     )
 
 
@@ -120,7 +126,7 @@ def _subtitle(report: PlacementReport) -> str:
     hottest = report.hottest
     if hottest is None:
         return "Links: nothing is handed over"
-    return f"Links: the hottest, {hottest[0]}, is busy for {hottest[1]:.1%} of the time"
+    return f"Links: the hottest, {hottest[0]}, is busy for {percent(hottest[1])} of the time"
 
 
 def _names(layout: Placement) -> Iterator[tuple[Colour, str]]:
@@ -137,7 +143,7 @@ def _names(layout: Placement) -> Iterator[tuple[Colour, str]]:
 
 def _heat_names() -> list[tuple[Colour, str]]:
     top = len(HEAT)
-    return [(colour, f"to {100 * (i + 1) / top:.0f}%") for i, colour in enumerate(HEAT.tolist())]
+    return [(colour, f"to {percent((i + 1) / top)}") for i, colour in enumerate(HEAT.tolist())]
 
 
 def _colours(layout: Placement) -> Sequence[Colour]:

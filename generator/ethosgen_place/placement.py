@@ -58,7 +58,7 @@ class PlacementRequest:
     mapping: Path | None = None
     output: Path | None = None
     graph_output: Path | None = None
-    picture: Path | None = None
+    plot: Path | None = None
     samples: int | None = None
     seed: int = 0
     reading: ReadOptions = AS_GIVEN
@@ -83,10 +83,10 @@ def place(asked: PlacementRequest, watch: Watch) -> PlacementReport:
         contents[asked.graph_output] = write_graph(graph).encode()
     if asked.output is not None:
         contents[asked.output] = write_mapping(mapped(layout)).encode()
-    if asked.picture is not None:
+    if asked.plot is not None:
         picture = draw(report)
-        is_page = asked.picture.suffix.lower() == ".html"
-        contents[asked.picture] = placement_page(report, picture) if is_page else picture
+        is_page = asked.plot.suffix.lower() == ".html"
+        contents[asked.plot] = placement_page(report, picture) if is_page else picture
     write_all(contents)
     return report
 
@@ -155,7 +155,7 @@ def _starts(graph: Graph) -> list[int]:
 def _check_outputs(asked: PlacementRequest) -> None:
     """Raise InputError before the work for files that cannot be written after it."""
     read_too = [p.resolve() for p in (asked.source, asked.elements, asked.mapping) if p]
-    outputs = [p for p in (asked.output, asked.graph_output, asked.picture) if p]
+    outputs = [p for p in (asked.output, asked.graph_output, asked.plot) if p]
     for path in outputs:
         if path.is_dir():
             raise InputError(f"'{path}' is a folder; name a file")
@@ -166,10 +166,10 @@ def _check_outputs(asked: PlacementRequest) -> None:
             raise InputError(f"there is no folder '{path.parent}'; make it, or choose another one")
     if len({path.resolve() for path in outputs}) < len(outputs):
         raise InputError("two results would have the same file; give each a name of its own")
-    if asked.picture is not None:
-        if asked.picture.suffix.lower() not in (".svg", ".html"):
-            raise InputError(f"'{asked.picture}': pictures are .svg files or .html pages")
-        EXTRAS["plot"].require("a picture", otherwise=", or leave out --picture")
+    if asked.plot is not None:
+        if asked.plot.suffix.lower() not in (".svg", ".html"):
+            raise InputError(f"'{asked.plot}': pictures are .svg files or .html pages")
+        EXTRAS["plot"].require("a picture", otherwise=", or leave out --plot")
 
 
 def _read_tasks(asked: PlacementRequest, system: MeshSystem, watch: Watch) -> TaskGraph:

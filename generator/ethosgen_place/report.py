@@ -13,6 +13,12 @@ from ethosgen_place.simulation import Simulated
 from ethosgen_place.traffic import Floats
 
 
+def rate(value: float) -> str:
+    """Return a number for each second, with four digits: "435,200", "12.34"."""
+    rounded = float(f"{value:.4g}")
+    return f"{rounded:,.0f}" if rounded >= 1000 else f"{rounded:g}"
+
+
 @dataclass(frozen=True)
 class PlacementReport:
     """A placement, its bound, and the result of its simulation."""

@@ -51,6 +51,13 @@ def test_every_command_has_an_example() -> None:
     assert without == []
 
 
+@pytest.mark.parametrize("words", sorted(words for words, _ in _all(commands())))
+def test_every_command_takes_both_options_for_help(words: str) -> None:
+    short, long = (CliRunner().invoke(cli, [*words.split(), option]) for option in ("-h", "--help"))
+    assert short.exit_code == long.exit_code == 0
+    assert short.output == long.output
+
+
 def test_the_commands_with_many_options_have_the_class_that_groups_them() -> None:
     plain = [
         name

@@ -66,13 +66,13 @@ def test_the_report_says_what_limits_and_the_next_command(work: Path) -> None:
         re.match(r"  links +the hottest, \(\d, \d\) → \(\d, \d\), is busy", x) for x in lines
     )
     assert any("ms on average" in line or "µs on average" in line for line in lines)
-    assert "place graph.json --mesh 6x5 -o placement.json --picture placement.svg" in said.stderr
+    assert "place graph.json --mesh 6x5 -o placement.json --plot placement.svg" in said.stderr
     assert files(work) == ["graph.json", "net.tflite"]
 
 
 @needs_extra("plot")
 def test_a_placement_that_comes_in_again_is_judged_alike(work: Path) -> None:
-    written = invoke("graph.json", "--mesh", "6x5", "-o", "p.json", "--picture", "p.svg", "--json")
+    written = invoke("graph.json", "--mesh", "6x5", "-o", "p.json", "--plot", "p.svg", "--json")
     facts = json.loads(written.stdout)
     other = invoke("graph.json", "--mesh", "6x5", "--mapping", "p.json", "-o", "q.json", "--json")
     assert json.loads(other.stdout) == facts
@@ -156,9 +156,9 @@ def test_a_schema_is_printed(name: str) -> None:
         (["graph.json", "--mesh", "6x5", "--mapping", "graph.json"], "mapping 'graph.json': "),
         (["graph.json", "--mesh", "6x5", "--replicas", "2", "--mapping", "m.json"], "contradicts"),
         (["graph.json", "--mesh", "6x5", "-o", "graph.json"], "would replace what is read from it"),
-        (["graph.json", "--mesh", "6x5", "-o", "x.svg", "--picture", "x.svg"], "the same file"),
+        (["graph.json", "--mesh", "6x5", "-o", "x.svg", "--plot", "x.svg"], "the same file"),
         (["graph.json", "--mesh", "6x5", "-o", "none/p.json"], "there is no folder 'none'"),
-        (["graph.json", "--mesh", "6x5", "--picture", "p.png"], "are .svg files or .html pages"),
+        (["graph.json", "--mesh", "6x5", "--plot", "p.png"], "are .svg files or .html pages"),
     ],
 )  # fmt: skip
 def test_a_bad_request_is_one_sentence_and_writes_nothing(
@@ -175,7 +175,7 @@ def test_a_bad_mapping_writes_no_picture(work: Path) -> None:
     Path("m.json").write_text('{"schema_version": 1, "mesh": {"width": 6, "height": 5}, '
                               '"tasks": {"in": [[0, 0], [0, 0]]}}')  # fmt: skip
     with pytest.raises(InputError, match=r"m\.json': tasks\.in\[1\]: element \(0, 0\) is also"):
-        invoke("graph.json", "--mesh", "6x5", "--mapping", "m.json", "--picture", "p.svg")
+        invoke("graph.json", "--mesh", "6x5", "--mapping", "m.json", "--plot", "p.svg")
     assert not Path("p.svg").exists()
 
 
@@ -189,8 +189,8 @@ def test_a_picture_without_its_package_is_refused_before_the_work(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(extras, "is_here", lambda name: name != "matplotlib")
-    with pytest.raises(ToolError, match=r"a picture needs matplotlib; .*, or leave out --picture"):
-        invoke("graph.json", "--mesh", "6x5", "-o", "p.json", "--picture", "p.svg")
+    with pytest.raises(ToolError, match=r"a picture needs matplotlib; .*, or leave out --plot"):
+        invoke("graph.json", "--mesh", "6x5", "-o", "p.json", "--plot", "p.svg")
     assert files(work) == ["graph.json", "net.tflite"]
 
 

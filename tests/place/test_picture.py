@@ -85,7 +85,7 @@ def test_the_file_has_both_panels_and_their_legends(two_tasks: PlacementReport) 
     assert len(panels) == 2
     assert all((a == b).all() for a, b in zip(panels, wanted, strict=True))
     words = texts(svg)
-    assert {"a x2", "b x2", "to 17%", "to 100%"} <= words
+    assert {"a x2", "b x2", "to 17 %", "to 100 %"} <= words
     assert draw(two_tasks) == svg, "the same placement gives the same bytes"
 
 
@@ -96,4 +96,4 @@ def test_names_of_any_kind_are_text(name: str) -> None:
     svg = draw(report_of(placed, simulate(placed, 30, Watch())))
     words = texts(svg)
     assert "Links: nothing is handed over" in words
-    assert (name if len(name) < 20 else f"…{'x' * 17}") in words
+    assert (name if len(name) < 20 else f"…{'x' * 37}") in words

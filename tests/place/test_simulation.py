@@ -87,7 +87,7 @@ def test_a_mesh_that_is_not_steady_is_said_to_be_so() -> None:
     early = report_of(placed, simulate(placed, 60, QUIET))
     assert early.simulated.is_full and not early.simulated.is_steady
     (note,) = (line for line in report_lines(early) if line.startswith("  note"))
-    assert "the mesh is not steady: its period still changed by 18%; --samples sets" in note
+    assert "the mesh is not steady: its period still changed by 18 %; --samples sets" in note
     later = report_of(placed, simulate_steadily(placed, QUIET))
     assert later.simulated.is_steady
     assert not any(line.startswith("  note") for line in report_lines(later))

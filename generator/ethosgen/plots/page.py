@@ -119,7 +119,9 @@ def _table(
 
 
 def _kind(key: str, names: Sequence[str]) -> str:
-    return "" if key in names else ' class="number"'
+    if key in names:
+        return ' class="whole"' if key == "npu" else ""
+    return ' class="number"'
 
 
 def _cell(value: object) -> str:

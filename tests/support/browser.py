@@ -9,7 +9,7 @@ from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 """Chromium's program in Debian, Ubuntu and elsewhere."""
-_DEADLINE_MS = 10_000
+_DEADLINE_MS = 60_000
 
 
 def find_chromium() -> str | None:

@@ -20,6 +20,7 @@ from ethosgen.commands.options import (
     with_recipe,
 )
 from ethosgen.commands.progress import Progress
+from ethosgen.commands.retyping import with_typed_commands
 from ethosgen.commands.verbosity import VERBOSE, is_verbose
 from ethosgen.commands.wording import written_text
 from ethosgen.platforms import find_platform
@@ -71,6 +72,7 @@ def project(
             pack=pack,
             watch=progress.watch(),
         )
+    written = with_typed_commands(written)
     if as_json:
         click.echo(json.dumps(written.as_json(), indent=2))
         return

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from ethosgen.commands import completion
 from ethosgen.commands.endings import suggest_next
@@ -24,6 +23,7 @@ from ethosgen.commands.options import (
     with_samples,
 )
 from ethosgen.commands.progress import Progress
+from ethosgen.commands.retyping import typed_command, with_typed_commands
 from ethosgen.commands.verbosity import VERBOSE, is_verbose
 from ethosgen.commands.wording import headline_lines
 from ethosgen.report.content import CostSummary, NetworkReport
@@ -35,8 +35,6 @@ from ethosgen.values.time import duration
 if TYPE_CHECKING:
     from ethosgen.verdict.judgement import Criteria, Inputs
 
-_RESULTS = frozenset({"output", "perfetto", "explorer", "force", "as_json"})
-"""Parameters that only name output files; the command in the report omits them."""
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -114,12 +112,12 @@ def report(
         inputs=inputs,
         criteria=criteria,
         line=line,
-        command=_command(click.get_current_context()),
+        command=typed_command(click.get_current_context()),
         quality=quality,
         coverage=coverage,
     )
     with Progress() as progress:
-        content = make_report(asked, progress.watch())
+        content = with_typed_commands(make_report(asked, progress.watch()))
         written = write_report(content, files)
     if as_json:
         click.echo(json.dumps(content.as_json(), indent=2))
@@ -153,35 +151,3 @@ def _lines(content: NetworkReport, written: list[Path], verbose: bool) -> Iterat
 
 def _cpu(costs: CostSummary) -> str:
     return f"{costs.cpu:,} {costs.cpu_unit}, {costs.cpu_kind}"
-
-
-def _command(context: click.Context) -> str:
-    """Return the command as the user typed it, without its output files."""
-    words = ["ethosgen", "report"]
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        value = context.params.get(name)
-        if name in _RESULTS or value is None:
-            continue
-        if context.get_parameter_source(name) is not ParameterSource.COMMANDLINE:
-            continue
-        words += list(_words(parameter, value))
-    return shlex.join(words)
-
-
-def _words(parameter: click.Parameter, value: Any) -> Iterator[str]:
-    several = list(value) if isinstance(value, tuple | list) else [value]
-    if isinstance(parameter, click.Argument):
-        yield from map(str, several)
-        return
-    option = parameter.opts[-1]
-    if isinstance(value, bool):
-        yield option if value else parameter.secondary_opts[-1]
-    elif parameter.name == "cpu_ops":
-        yield from (option, ",".join(several))
-    elif parameter.name == "shapes":
-        for name, sizes in several:
-            yield from (option, f"{name}={','.join(map(str, sizes))}")
-    else:
-        for single in several:
-            yield from (option, str(single))

@@ -22,6 +22,7 @@ from ethosgen.commands.options import (
     with_samples,
 )
 from ethosgen.commands.progress import Progress
+from ethosgen.commands.retyping import with_typed_commands
 from ethosgen.commands.verbosity import VERBOSE
 from ethosgen.values.recipe import Recipe
 
@@ -101,4 +102,4 @@ def verify(
             watch=progress.watch(),
         )
         junit.record(report)
-    answer(report, as_json)
+    answer(with_typed_commands(report), as_json)

@@ -69,6 +69,7 @@ def _less_ram(now: Cost, place: Place) -> Iterator[Improvement]:
         saved / room,
         "RAM",
         f"{command_of(place)} {option}",
+        option,
     )
 
 
@@ -89,6 +90,7 @@ def _other_mode(now: Cost, place: Place) -> Iterator[Improvement]:
             gain,
             "time",
             f"{command_of(place)} --memory-mode {mode}",
+            f"--memory-mode {mode}",
         )
 
 
@@ -110,6 +112,7 @@ def _smaller_npu(now: Cost, place: Place) -> Iterator[Improvement]:
                 1 - other.macs / used.macs,
                 NPU_SIZE,
                 command_of(replace(place, settings=settings)),
+                f"--npu {other.name}",
             )
             return
 

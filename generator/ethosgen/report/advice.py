@@ -71,6 +71,7 @@ def _layout(layers: Sequence[ReportLayer], facts: AdviceFacts) -> Iterator[Impro
         share,
         TIME,
         f"{facts.command} --input-layout nhwc",
+        "--input-layout nhwc",
     )
 
 
@@ -139,6 +140,7 @@ def _faster_on_cpu(layers: Sequence[ReportLayer], facts: AdviceFacts) -> Iterato
             share,
             TIME,
             f"{facts.command} --offload auto",
+            "--offload auto",
         )
 
 
@@ -167,4 +169,5 @@ def _full(facts: AdviceFacts) -> Iterator[Improvement]:
             facts.flash,
             "flash",
             f"{facts.command} --weights blob",
+            "--weights blob",
         )

@@ -14,7 +14,7 @@ class Improvement:
 
     `code` names the kind. `text` is a sentence without its full stop, `command` what to type, ""
     if no command does it. `share` is the estimated gain as a fraction of `of`: the time of an
-    inference, or the bytes of a memory.
+    inference, or the bytes of a memory. `option` is what helps, if it is an option.
     """
 
     code: str
@@ -22,6 +22,7 @@ class Improvement:
     share: float
     of: str
     command: str = ""
+    option: str = ""
 
     def lines(self) -> tuple[str, ...]:
         """Return the sentence, and the command if there is one."""
@@ -35,6 +36,7 @@ class Improvement:
             "share": round(self.share, 3),
             "of": self.of,
             "command": self.command or None,
+            "option": self.option or None,
         }
 
 

@@ -26,7 +26,9 @@ from ethosgen.values.errors import DeviceFault
 _EAGER_S = 0.05
 """For this long after work, the registers are polled as often as possible."""
 _EAGER_SLEEP_S = 20e-6
-_LAZY_SLEEP_S = 500e-6
+_LAZIEST_SLEEP_S = 10e-3
+_LAZY_SHARE = 0.01
+"""Later, the pause between polls is this share of the time without work: it delays by no more."""
 
 
 def _surroundings(task: dict[str, Any], counts: dict[str, int]) -> Surroundings:
@@ -65,8 +67,10 @@ def _serve(poll: Poll, control: socket.socket, counts: dict[str, int]) -> None:
             last_event = time.monotonic()
             counts["worked"] += 1
         else:
-            is_eager = time.monotonic() - last_event < _EAGER_S
-            wait_s = _EAGER_SLEEP_S if is_eager else _LAZY_SLEEP_S
+            idle_s = time.monotonic() - last_event
+            is_eager = idle_s < _EAGER_S
+            lazy_s = min(_LAZY_SHARE * idle_s, _LAZIEST_SLEEP_S)
+            wait_s = _EAGER_SLEEP_S if is_eager else lazy_s
         if select.select([control], [], [], wait_s)[0]:
             if not control.recv(64):
                 return

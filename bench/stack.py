@@ -39,9 +39,13 @@ PAGE, RESULTS = EVIDENCE / "stack.md", EVIDENCE / "stack.json"
 SAMPLES = 3
 TOGETHER = 12
 """Networks of the corpus in one firmware, to compile once for all of them."""
+_SHORT = "multiply_block(), for channels with an uncommon shift, does not run"
+_WHOLE = f"{_SHORT}, nor multiply_each(), for rows at the tensor's end"
 REASONS = {
-    "depthwise_conv_2d_int8": "multiply_block(), for channels with an uncommon shift, and "
-    "multiply_each(), for rows at the tensor's end, do not run",
+    "depthwise_conv_2d_int8": _WHOLE,
+    "transpose_conv_int8": _WHOLE,
+    "relu_0_to_1_int8": _SHORT,
+    "person_detect_int8": "ethosgen_dsp_run_channel(), for layers of other shapes, does not run",
 }
 """Why a network's samples do not take the deepest path, from its calls and their depths."""
 Options = Mapping[str, str]

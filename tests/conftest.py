@@ -20,7 +20,7 @@ from tests.support.needs import NEEDS, STARTED, unmet
 from tests.support.object_cache import use_object_cache
 from tests.support.passed import add_option, register
 from tests.support.reruns import hasten
-from tests.support.tight_stack import LOOSE, require_tight_stack
+from tests.support.tight_stack import LOOSE, require_looseness, require_tight_stack
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -108,6 +108,7 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     yield
     if reason := STARTED.unmarked(item):
         pytest.fail(reason, pytrace=False)
+    require_looseness(item)
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

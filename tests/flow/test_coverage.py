@@ -1,6 +1,7 @@
 """Coverage of a firmware on QEMU, by lines of C whose coverage is known, and what cannot count."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +31,8 @@ counted_block = pytest.mark.loose_stack(
     "no block of these channels has an uncommon shift, so multiply_block() of the Helium kernel "
     "does not run; the counters make its frames deeper"
 )
+WAITS = 4
+"""Statements of the driver that only run while it waits for the NPU."""
 PROBE = """
 int probe_turns;
 
@@ -114,7 +117,10 @@ def test_several_networks_have_one_coverage_and_json_lists_it(tmp_path: Path) ->
     missed = sum(len(gap["lines"]) for gap in found["unreached"])
     assert missed == found["statements"] - found["reached"]
     text = CliRunner().invoke(cli, command).stdout
-    assert f"coverage  {found['reached']:,} of {found['statements']:,} statements" in text
+    # Another run: whether it waits for the NPU depends on how fast QEMU and the NPU model are.
+    again = re.search(r"coverage  (\d+) of (\d+) statements", text)
+    assert again is not None and int(again[2]) == found["statements"]
+    assert abs(int(again[1]) - found["reached"]) <= WAITS
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -196,12 +197,21 @@ BUILDS = [
     (NEW_CLANG, "Release", "-fno-omit-frame-pointer", "ON"),
 ]
 """Compiler, CMake's type of build, CFLAGS, and whether the linker optimizes."""
+DSP = ("mps2-an386",)
+
+
+LOOSE = pytest.mark.loose_stack(
+    "Clang gives ethosgen_dsp_run_channel(), which does not run for these shapes, a deep frame"
+)
+BUILDS_AND_BOARDS = [
+    pytest.param(*options, board, marks=[LOOSE] if options[0] == NEW_CLANG and board in DSP else [])
+    for options, board in product(BUILDS, ("corstone300", *DSP))
+]
 
 
 @needs_qemu
 @pytest.mark.compiler(NEW_CLANG)
-@pytest.mark.parametrize("board", ["corstone300", "mps2-an386"])
-@pytest.mark.parametrize(("name", "kind", "flags", "lto"), BUILDS)
+@pytest.mark.parametrize(("name", "kind", "flags", "lto", "board"), BUILDS_AND_BOARDS)
 def test_a_project_is_exact_by_each_toolchain_file(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -1,34 +1,60 @@
-"""Makes a bound of the stack that is far above what QEMU's runs use an error in tests.
+"""Makes a bound of the stack that is far above what QEMU's runs use an error in all tests.
 
-It is one in the files below, all of whose runs were compared; add a file when its runs are. The
-marker `loose_stack(reason)` says of a test there why its runs do not take the deepest path.
+The marker `loose_stack(reason)` says of a test why its runs do not take the deepest path. If they
+do, the marker is an error, too, unless it says `sometimes=True`: the test draws its networks.
 """
 
+import logging
 import os
 
 import pytest
 
+from ethosgen.targets import stack_bounds
 from ethosgen.targets.stack_bounds import TIGHT
-from tests import ROOT
 
-LOOSE = "loose_stack(reason): its runs on QEMU may use much less stack than the bound, and why"
-FILES = (
-    "tests/flow/test_coverage.py",
-    "tests/flow/test_cpu_time.py",
-    "tests/flow/test_flow.py",
-    "tests/proof/",
-    "tests/targets/test_cores.py",
+LOOSE = (
+    "loose_stack(reason, sometimes=False): its runs on QEMU may use much less stack than the "
+    "bound, and why"
 )
-"""Paths from the root, or starts."""
+_MARKER = "loose_stack"
+_LOGGER = logging.getLogger(stack_bounds.__name__)
+
+
+class _Seen(logging.Handler):
+    """Notes what this process logs about stacks: each run at DEBUG, bounds far above at INFO."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.levels: set[int] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Note the level."""
+        self.levels.add(record.levelno)
+
+
+_SEEN = _Seen()
 
 
 def require_tight_stack(item: pytest.Item) -> None:
     """Set the switch for a test, its fixtures and the commands that it starts, or clear it."""
-    marker = item.get_closest_marker("loose_stack")
+    marker = item.get_closest_marker(_MARKER)
     if marker is not None and not marker.args:
         pytest.fail("loose_stack needs a reason", pytrace=False)
-    is_tight = item.path.relative_to(ROOT).as_posix().startswith(FILES)
-    if is_tight and marker is None:
+    _SEEN.levels.clear()
+    if marker is None:
         os.environ[TIGHT] = "1"
+        _LOGGER.removeHandler(_SEEN)
+        _LOGGER.setLevel(logging.NOTSET)
     else:
         os.environ.pop(TIGHT, None)
+        _LOGGER.addHandler(_SEEN)
+        _LOGGER.setLevel(logging.DEBUG)
+
+
+def require_looseness(item: pytest.Item) -> None:
+    """Fail a test that has run whose marker is not needed; runs of other processes are not seen."""
+    marker = item.get_closest_marker(_MARKER)
+    if marker is None or marker.kwargs.get("sometimes"):
+        return
+    if logging.DEBUG in _SEEN.levels and logging.INFO not in _SEEN.levels:
+        pytest.fail("loose_stack is not needed: all runs are near their bounds", pytrace=False)

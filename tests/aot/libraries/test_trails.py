@@ -1,8 +1,9 @@
 """Outputs over inputs that nothing reads later: each kernel at exactly the distance it declares."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -181,6 +182,13 @@ def test_a_smaller_distance_breaks_it(
         run(plan, tmp_path)
 
 
+def _loose(cores: Iterable[Extension]) -> Iterator[Any]:
+    """Yield the extensions, with a marker for the kernel that calls memset() for padding alone."""
+    loose = pytest.mark.loose_stack("without padding ethosgen_dsp_gather() calls no memset()")
+    for extension in cores:
+        yield pytest.param(extension, marks=[loose] if extension is Extension.DSP else [])
+
+
 def _row_bytes(plan: Plan) -> int:
     tensor = plan.network.graph.tensors[plan.network.graph.outputs[0]]
     return int(np.prod(tensor.shape[2:]))
@@ -188,7 +196,7 @@ def _row_bytes(plan: Plan) -> int:
 
 @needs_qemu
 @pytest.mark.usefixtures("even_if_dearer", "only_the_first_library")
-@pytest.mark.parametrize("extension", CORES)
+@pytest.mark.parametrize("extension", [*_loose(CORES)])
 def test_processors_are_exact_at_all_distances(extension: Extension, tmp_path: Path) -> None:
     """Each layer is a network of its own, so that nothing else decides about its memory."""
     cases = {**CASES, **IN_PLACE}

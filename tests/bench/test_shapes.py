@@ -224,9 +224,16 @@ def test_networks_are_written_for_other_firmware(
     assert len(golden(network)) == len(samples_of(network)) == SAMPLES
 
 
+LOOSE = pytest.mark.loose_stack(
+    "the sums of the layer in int16 are not in parts (multiply_parts())"
+)
+
+
 @pytest.mark.compiler
 @pytest.mark.qemu
-@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize(
+    "core", [pytest.param(core, marks=[LOOSE] if core == "cortex-m33" else []) for core in CORES]
+)
 def test_a_few_shapes_run(core: str) -> None:
     some = [*cases(INT8)[4:6], cases(INT16)[4]]
     measured = list(measure(some, core))

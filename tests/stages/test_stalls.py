@@ -9,7 +9,7 @@ import pytest
 from ethosgen.targets.elements import ElementFirmware, Elements
 from ethosgen.targets.session import ElementReport
 
-NOTHING = ElementReport(*[0] * 12)
+NOTHING = ElementReport(*[0] * 13)
 
 
 @pytest.mark.parametrize(

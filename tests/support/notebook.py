@@ -1,6 +1,7 @@
 """Runs the notebooks of docs/notebooks; `python -m tests.support.notebook` stores their outputs."""
 
 import copy
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,16 @@ def executed(notebook: Any) -> Any:
     from nbclient import NotebookClient
 
     copied = copy.deepcopy(notebook)
-    client = NotebookClient(
-        copied,
-        km=AsyncKernelManager(kernel_name="python3", transport="ipc"),
-        timeout=300,
-        record_timing=False,
-        resources={"metadata": {"path": str(ROOT)}},
-    )
-    client.execute()
+    with tempfile.TemporaryDirectory() as place:  # its sockets are files, by default beside ours
+        sockets = f"{place}/kernel"
+        client = NotebookClient(
+            copied,
+            km=AsyncKernelManager(kernel_name="python3", transport="ipc", ip=sockets),
+            timeout=300,
+            record_timing=False,
+            resources={"metadata": {"path": str(ROOT)}},
+        )
+        client.execute()
     return copied
 
 

@@ -28,6 +28,7 @@ from ethosgen.targets.relay import ElementPorts, End, Relay, SerialEnd, wire
 from ethosgen.targets.serial_port import SerialTarget
 from ethosgen.targets.session import ElementReport, Hello, Session
 from ethosgen.targets.stack import stack_size
+from ethosgen.targets.stack_bounds import StackBounds
 from ethosgen.targets.wires import (
     Collector,
     DamagedFrameError,
@@ -183,6 +184,8 @@ class Elements(ExitStack):
                     f"{counted(samples, 'sample')} went through the pipeline"
                 )
             member = self.members[k]
+            with self._named(k):
+                _check_stack(member, report)
             qemu = None if member.ports else member.info.board.run.qemu
             instruction_ns = qemu.instruction_ns if qemu else None
             measured.append(Measured(report, self._hellos[k], instruction_ns))
@@ -479,3 +482,11 @@ class _Patience:
         if not is_same:
             self._since = self._asked
         return is_same
+
+
+def _check_stack(member: ElementFirmware, report: ElementReport) -> None:
+    """Compare the stack of an element's runs with its bound; TargetError if they used more."""
+    if member.elf is not None:
+        bounds = StackBounds(member.elf, member.info)
+        bounds.check(0, report.run_stack_bytes)
+        bounds.compare()

@@ -92,6 +92,9 @@ static void compute(const struct server_firmware *firmware, struct ethosgen_hand
         report.most_npu_cycles = result.npu_cycles[0];
     }
     report.stack_bytes = result.stack_bytes;
+    if (result.run_stack_bytes > report.run_stack_bytes) {
+        report.run_stack_bytes = result.run_stack_bytes;
+    }
 }
 
 static void receive(const struct server_firmware *firmware)

@@ -42,6 +42,7 @@ struct element_report {
     uint32_t most_run_ticks;
     uint32_t most_npu_cycles;
     uint32_t stack_bytes;
+    uint32_t run_stack_bytes; /* the most of one run */
 };
 
 /* Forget all frames: a session begins. */

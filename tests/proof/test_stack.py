@@ -24,6 +24,7 @@ from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
 from tests.support.needs import needs_arm_gcc, needs_build, needs_qemu
+from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 
 NETWORK = ROOT / "demo" / "digits_int8.tflite"
@@ -245,7 +246,7 @@ def measured(
     report = flow.run_project(directory, options, watch=Watch())
     assert isinstance(report, Report) and report.run_stack is not None
     use, need = report.run_stack, bound.need
-    assert (use.bound, use.interrupt) == (need.run + need.interrupt, need.interrupt)
+    assert (use.bound, use.interrupt) == (need.called + need.interrupt, need.interrupt)
     return need, use.used
 
 
@@ -270,6 +271,21 @@ def test_a_run_of_convolutions_uses_the_bound_and_not_much_less(
     bound, used = measured(tmp_path / "p", monkeypatch)
     assert bound.interrupt == 0
     assert 0 < used <= bound.bytes <= used + TOLERANCE
+
+
+@needs_qemu
+def test_what_our_application_adds_to_a_run_is_in_its_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the caller's tensors it has a function around NAME_run(), which fills structs."""
+    net = NetworkBuilder("n")
+    pairs = [[net.input((1, 8)), net.input((1, 8))] for _ in range(6)]
+    path = tmp_path / "n.tflite"
+    path.write_bytes(net.build(*(net.add(*pair) for pair in pairs)))
+    asked = recipe(path, board="corstone300", npu=NO_NPU, check=False, io="caller")
+    flow.create_project(asked, directory=tmp_path / "p", watch=Watch())
+    bound, used = measured(tmp_path / "p", monkeypatch)
+    assert bound.run < used <= bound.called <= used + TOLERANCE
 
 
 @needs_qemu

@@ -4,7 +4,8 @@ The ELF has the compiler's decisions: frames, inlined functions, calls that beca
 functions of its own library. So the bound holds for any compiler and any flags.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -52,15 +53,17 @@ class Need:
     """The most stack of a network's functions, in bytes, and the calls that need it.
 
     `interrupt` is the part of the NPU's interrupt, which may come at any of them, even from an
-    abandoned run. `run` is the most of an inference alone, without the interrupt. `measured` also
-    includes everything that a run of our application may count: functions of its table of networks
-    around these, and its other interrupts, which have one priority.
+    abandoned run. `run` is the most of an inference alone, without the interrupt; `called` the same
+    by our application, with the function of its table of networks around it. `measured` also
+    includes everything else that a run of our application may count: its other interrupts, which
+    have one priority.
     """
 
     bytes: int
     path: tuple[str, ...]
     interrupt: int
     run: int
+    called: int
     measured: int | None
     lacks_interrupt: bool = False
     """Whether the firmware has a handler of the NPU's interrupt that no known vector leads to."""
@@ -229,9 +232,13 @@ def stack_need(elf: Path, network: str, frames: FloatFrames) -> Need:
         interrupt += _SWITCHED_FLOATS if pushed and graph.has_floats else 0
     else:
         interrupt = graph.interrupt(a for a in handlers if graph.calls(a, _HANDLER))
-    measured = _measured(graph, most, found, () if switches else handlers, interrupt)
+    called, measured = run, None
+    with suppress(UnboundedError):
+        called = max([run, *_around(graph, {*runs})])
+        others_most = max(interrupt, graph.interrupt(() if switches else handlers))
+        measured = max([most, *_around(graph, found)]) + others_most
     lacks = _HANDLER in image.functions and not interrupt
-    return Need(most + interrupt, path, interrupt, run, measured, lacks, bool(switches))
+    return Need(most + interrupt, path, interrupt, run, called, measured, lacks, bool(switches))
 
 
 def pushed_by_switch(image: FirmwareImage) -> int:
@@ -255,17 +262,12 @@ def _found(image: FirmwareImage, names: Iterable[str], network: str) -> list[int
     return [addr for addr in known if addr is not None]
 
 
-def _measured(
-    graph: _Graph, most: int, found: set[int], handlers: Sequence[int], interrupt: int
-) -> int | None:
+def _around(graph: _Graph, found: set[int]) -> list[int]:
+    """Return the needs of functions in our application's table of networks that call one."""
     table, _ = graph.image.objects.get(_TABLE, (0, 0))
     graph.skips_pointers = True
-    try:
-        around = [
-            graph.whole(addr)[0]
-            for addr in graph.image.functions_at(table)
-            if found & {site.target for site in graph.frame(addr).calls}
-        ]
-        return max([most, *around]) + max(interrupt, graph.interrupt(handlers))
-    except UnboundedError:
-        return None
+    return [
+        graph.whole(addr)[0]
+        for addr in graph.image.functions_at(table)
+        if found & {site.target for site in graph.frame(addr).calls}
+    ]

@@ -49,7 +49,7 @@ class StackBounds:
             return None
         use = StackUse(used, None)
         if need is not None:
-            use = StackUse(used, need.run + need.interrupt, need.interrupt)
+            use = StackUse(used, need.called + need.interrupt, need.interrupt)
         self._most[network] = max(use, self._most.get(network, use), key=lambda each: each.used)
         return use
 

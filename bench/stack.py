@@ -32,6 +32,7 @@ from tests.support.freertos_projects import (
     make_thread_project,
 )
 from tests.support.pages import EVIDENCE, console, load, store, table
+from tests.support.patient_session import patient_session
 from tests.support.recipes import recipe
 from tests.support.small_models import SHARED_MODELS, image_net, recurrent_net
 
@@ -150,7 +151,8 @@ def run_project(folder: Path) -> list[StackUse | None]:
     """Build and run a project; return the stack use of each of its networks."""
     flow.build_project(folder, watch=Watch())
     options = flow.RunOptions(Inputs(None, SAMPLES, 1))
-    report = flow.run_project(folder, options, watch=Watch())
+    with patient_session():
+        report = flow.run_project(folder, options, watch=Watch())
     reports = report.reports if isinstance(report, FirmwareReport) else [report]
     return [each.run_stack for each in reports if isinstance(each, Report)]
 

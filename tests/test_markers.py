@@ -99,3 +99,4 @@ def test_the_bound_of_the_stack_must_be_near(
     with pytest.raises(pytest.fail.Exception, match="needs a reason"):
         tight_stack.require_tight_stack(request.node)
     tight_stack._SEEN.levels.clear()
+    tight_stack._PATIENCE.close()

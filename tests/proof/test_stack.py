@@ -14,7 +14,6 @@ from ethosgen.proof.frames import FrameWalk
 from ethosgen.proof.image import read_image
 from ethosgen.proof.stack import FloatFrames, Need, bound_stack, stack_need
 from ethosgen.proof.unbounded import UnboundedError
-from ethosgen.targets.session import RunReply, Session
 from ethosgen.targets.stack_bounds import MOST_ABOVE, TIGHT, StackBounds
 from ethosgen.toolchain import build
 from ethosgen.values.accelerator import NO_NPU
@@ -25,6 +24,7 @@ from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
 from tests.support.needs import needs_arm_gcc, needs_build, needs_qemu
 from tests.support.networks import NetworkBuilder
+from tests.support.patient_session import patient_session
 from tests.support.recipes import recipe
 
 NETWORK = ROOT / "demo" / "digits_int8.tflite"
@@ -226,24 +226,16 @@ def test_a_network_that_is_not_there_has_no_bound(tmp_path: Path) -> None:
     assert bound.why == "the firmware has no function other_run()"
 
 
-def measured(
-    directory: Path, monkeypatch: pytest.MonkeyPatch, retry_s: float = 60
-) -> tuple[Need, int]:
+def measured(directory: Path, retry_s: float = 60) -> tuple[Need, int]:
     """Build a project and run it on QEMU; return the bound, and the most that a run used.
 
     A request that is repeated during the run interrupts it, so this waits long before it does that.
     """
-    run = Session.run
-
-    def patient(session: Session, timeout_s: float, network: int = 0) -> RunReply:
-        session._retry_s = retry_s
-        return run(session, timeout_s, network)
-
-    monkeypatch.setattr(Session, "run", patient)
     (bound,) = flow.build_project(directory, watch=Watch()).stack
     assert bound.need is not None
     options = flow.RunOptions(Inputs(None, 2, 1))
-    report = flow.run_project(directory, options, watch=Watch())
+    with patient_session(retry_s):
+        report = flow.run_project(directory, options, watch=Watch())
     assert isinstance(report, Report) and report.run_stack is not None
     use, need = report.run_stack, bound.need
     assert (use.bound, use.interrupt) == (need.called + need.interrupt, need.interrupt)
@@ -252,31 +244,25 @@ def measured(
 
 @needs_qemu
 @pytest.mark.parametrize("board", BOARDS)
-def test_a_run_uses_the_bound_and_not_much_less(
-    board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_uses_the_bound_and_not_much_less(board: str, tmp_path: Path) -> None:
     project_of(board, tmp_path / "p")
-    bound, used = measured(tmp_path / "p", monkeypatch)
+    bound, used = measured(tmp_path / "p")
     assert bound.interrupt == 0
     assert 0 < used <= bound.bytes <= used + TOLERANCE
 
 
 @needs_qemu
 @pytest.mark.parametrize("board", [*BOARDS[1:], "qemu-cortex-m0", "corstone300"])
-def test_a_run_of_convolutions_uses_the_bound_and_not_much_less(
-    board: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_of_convolutions_uses_the_bound_and_not_much_less(board: str, tmp_path: Path) -> None:
     asked = recipe(WORDS, board=board, npu=NO_NPU, check=False)
     flow.create_project(asked, directory=tmp_path / "p", watch=Watch())
-    bound, used = measured(tmp_path / "p", monkeypatch)
+    bound, used = measured(tmp_path / "p")
     assert bound.interrupt == 0
     assert 0 < used <= bound.bytes <= used + TOLERANCE
 
 
 @needs_qemu
-def test_what_our_application_adds_to_a_run_is_in_its_bound(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_our_application_adds_to_a_run_is_in_its_bound(tmp_path: Path) -> None:
     """With the caller's tensors it has a function around NAME_run(), which fills structs."""
     net = NetworkBuilder("n")
     pairs = [[net.input((1, 8)), net.input((1, 8))] for _ in range(6)]
@@ -284,43 +270,37 @@ def test_what_our_application_adds_to_a_run_is_in_its_bound(
     path.write_bytes(net.build(*(net.add(*pair) for pair in pairs)))
     asked = recipe(path, board="corstone300", npu=NO_NPU, check=False, io="caller")
     flow.create_project(asked, directory=tmp_path / "p", watch=Watch())
-    bound, used = measured(tmp_path / "p", monkeypatch)
+    bound, used = measured(tmp_path / "p")
     assert bound.run < used <= bound.called <= used + TOLERANCE
 
 
 @needs_qemu
-def test_a_request_that_is_repeated_may_interrupt_a_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_request_that_is_repeated_may_interrupt_a_run(tmp_path: Path) -> None:
     """The console's interrupt comes on top of the bound, and is in what a run may count."""
     asked = recipe(WORDS, board="corstone300", npu=NO_NPU, check=False)
     flow.create_project(asked, directory=tmp_path / "p", watch=Watch())
-    bound, used = measured(tmp_path / "p", monkeypatch, retry_s=0.001)
+    bound, used = measured(tmp_path / "p", retry_s=0.001)
     assert bound.measured is not None and bound.bytes < bound.measured
     assert 0 < used <= bound.measured
 
 
 @needs_qemu
-def test_a_run_with_an_npu_has_its_interrupt_in_the_bound(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_with_an_npu_has_its_interrupt_in_the_bound(tmp_path: Path) -> None:
     """The bound has the interrupt at the deepest place; in a run it comes during the wait.
 
     No instruction of this firmware uses floating point, so the interrupt pushes 32 bytes.
     """
     project_of("corstone300", tmp_path / "p")
-    bound, used = measured(tmp_path / "p", monkeypatch)
+    bound, used = measured(tmp_path / "p")
     assert 32 < bound.interrupt < 104 < used <= bound.bytes <= used + TOLERANCE
 
 
 @needs_qemu
-def test_a_secure_side_may_leave_floating_point(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_secure_side_may_leave_floating_point(tmp_path: Path) -> None:
     """It clears these registers at each call, so the interrupt of a Non-secure run pushes them."""
     asked = recipe(NETWORK, board="corstone300", check=False, security="non-secure")
     flow.create_project(asked, directory=tmp_path / "p", watch=Watch())
-    bound, used = measured(tmp_path / "p", monkeypatch)
+    bound, used = measured(tmp_path / "p")
     assert 104 < bound.interrupt < used <= bound.bytes <= used + TOLERANCE
 
 

@@ -1,16 +1,19 @@
 """Makes a bound of the stack that is far above what QEMU's runs use an error in all tests.
 
 The marker `loose_stack(reason)` says of a test why its runs do not take the deepest path. If they
-do, the marker is an error, too, unless it says `sometimes=True`: the test draws its networks.
+do, the marker is an error, too, unless it says `sometimes=True`: the test draws its networks. On a
+busy machine a repeated request may interrupt a run, which then uses more; in these tests none is.
 """
 
 import logging
 import os
+from contextlib import ExitStack
 
 import pytest
 
 from ethosgen.targets import stack_bounds
 from ethosgen.targets.stack_bounds import TIGHT
+from tests.support.patient_session import patient_session
 
 LOOSE = (
     "loose_stack(reason, sometimes=False): its runs on QEMU may use much less stack than the "
@@ -33,6 +36,7 @@ class _Seen(logging.Handler):
 
 
 _SEEN = _Seen()
+_PATIENCE = ExitStack()
 
 
 def require_tight_stack(item: pytest.Item) -> None:
@@ -41,12 +45,14 @@ def require_tight_stack(item: pytest.Item) -> None:
     if marker is not None and not marker.args:
         pytest.fail("loose_stack needs a reason", pytrace=False)
     _SEEN.levels.clear()
+    _PATIENCE.close()
     if marker is None:
         os.environ[TIGHT] = "1"
         _LOGGER.removeHandler(_SEEN)
         _LOGGER.setLevel(logging.NOTSET)
     else:
         os.environ.pop(TIGHT, None)
+        _PATIENCE.enter_context(patient_session())
         _LOGGER.addHandler(_SEEN)
         _LOGGER.setLevel(logging.DEBUG)
 

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from ethosgen.commands.options import BOARD_OR_NONE, PLATFORM, with_recipe
-from ethosgen.commands.retyping import typed_command, with_typed_commands
+from ethosgen.commands.retyping import retyped, retyped_headline, typed_command
 from ethosgen.values.advice import Improvement
 from ethosgen.values.headline import Headline
 from ethosgen.values.recipe import Recipe
@@ -23,9 +23,10 @@ FLOAT = Improvement("float", "quantize it", 0.5, "weights", "ethosgen quantize x
 def shown(recipe: Recipe, output: Path | None) -> None:
     """Print the command of each kind of advice, and the command itself."""
     for advice in (SMALLER, FLOAT):
-        piece = with_typed_commands(Headline("PASS", "net", advice=advice)).advice
-        assert piece is not None
+        (piece,) = retyped([advice])
+        assert retyped_headline(Headline("PASS", "net", advice=advice)).advice == piece
         click.echo(piece.command)
+    assert retyped_headline(Headline("PASS", "net")).advice is None
     click.echo(typed_command(click.get_current_context()))
 
 

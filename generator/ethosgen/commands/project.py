@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -20,7 +21,7 @@ from ethosgen.commands.options import (
     with_recipe,
 )
 from ethosgen.commands.progress import Progress
-from ethosgen.commands.retyping import with_typed_commands
+from ethosgen.commands.retyping import retyped, retyped_headline
 from ethosgen.commands.verbosity import VERBOSE, is_verbose
 from ethosgen.commands.wording import written_text
 from ethosgen.platforms import find_platform
@@ -72,7 +73,11 @@ def project(
             pack=pack,
             watch=progress.watch(),
         )
-    written = with_typed_commands(written)
+    written = replace(
+        written,
+        programs=tuple(replace(one, advice=retyped(one.advice)) for one in written.programs),
+        headlines=tuple(map(retyped_headline, written.headlines)),
+    )
     if as_json:
         click.echo(json.dumps(written.as_json(), indent=2))
         return

@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from ethosgen.commands.options import (
     with_samples,
 )
 from ethosgen.commands.progress import Progress
-from ethosgen.commands.retyping import typed_command, with_typed_commands
+from ethosgen.commands.retyping import retyped, retyped_headline, typed_command
 from ethosgen.commands.verbosity import VERBOSE, is_verbose
 from ethosgen.commands.wording import headline_lines
 from ethosgen.report.content import CostSummary, NetworkReport
@@ -117,7 +118,12 @@ def report(
         coverage=coverage,
     )
     with Progress() as progress:
-        content = with_typed_commands(make_report(asked, progress.watch()))
+        content = make_report(asked, progress.watch())
+        content = replace(
+            content,
+            advice=retyped(content.advice),
+            headline=retyped_headline(content.headline),
+        )
         written = write_report(content, files)
     if as_json:
         click.echo(json.dumps(content.as_json(), indent=2))

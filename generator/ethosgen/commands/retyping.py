@@ -1,19 +1,18 @@
 """The command that the user typed, again: for a page, and with an option that would help."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
 from ethosgen.values.advice import Improvement
+from ethosgen.values.headline import Headline
 
 _RESULTS = frozenset({"output", "perfetto", "explorer", "force", "as_json", "directory"})
 """Parameters that only name output files, or the form of the output."""
-Advised = TypeVar("Advised")
-"""A report of one network or of several, a page's content, a project, a headline or a program."""
 
 
 def typed_command(context: click.Context, left_out: str = "") -> str:
@@ -30,23 +29,18 @@ def typed_command(context: click.Context, left_out: str = "") -> str:
     return shlex.join(words)
 
 
-def with_typed_commands(found: Advised) -> Advised:
-    """Return what a command found; its advice is to type the command again, with an option more.
+def retyped(advice: Iterable[Improvement]) -> tuple[Improvement, ...]:
+    """Return advice whose command is the one that the user typed, with the option that helps.
 
     Only the command line has the paths and the options that the user typed.
     """
-    changed: dict[str, Any] = {}
-    for name in ("reports", "programs", "headlines"):
-        if parts := getattr(found, name, ()):
-            changed[name] = tuple(map(with_typed_commands, parts))
-    advice = getattr(found, "advice", None)
-    if isinstance(advice, Improvement):
-        changed["advice"] = _retyped(advice)
-    elif advice:
-        changed["advice"] = tuple(map(_retyped, advice))
-    if hasattr(found, "layers"):  # a page's content, whose headline is a field
-        changed["headline"] = with_typed_commands(found.headline)  # type: ignore[attr-defined]
-    return replace(found, **changed) if changed else found  # type: ignore[type-var]
+    return tuple(map(_retyped, advice))
+
+
+def retyped_headline(headline: Headline) -> Headline:
+    """Return a headline whose advice has the command that the user typed."""
+    advice = headline.advice
+    return replace(headline, advice=_retyped(advice)) if advice else headline
 
 
 def _retyped(piece: Improvement) -> Improvement:

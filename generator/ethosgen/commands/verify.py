@@ -1,5 +1,6 @@
 """`ethosgen verify`: does a network work on a board?"""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,10 @@ from ethosgen.commands.options import (
     with_samples,
 )
 from ethosgen.commands.progress import Progress
-from ethosgen.commands.retyping import with_typed_commands
+from ethosgen.commands.retyping import retyped
 from ethosgen.commands.verbosity import VERBOSE
 from ethosgen.values.recipe import Recipe
+from ethosgen.values.report import FirmwareReport, Report
 
 if TYPE_CHECKING:
     from ethosgen.verdict.judgement import Criteria, Inputs
@@ -102,4 +104,12 @@ def verify(
             watch=progress.watch(),
         )
         junit.record(report)
-    answer(with_typed_commands(report), as_json)
+    answer(_retyped(report), as_json)
+
+
+def _retyped(report: Report | FirmwareReport) -> Report | FirmwareReport:
+    """Return the report with the command that the user typed in its advice."""
+    if isinstance(report, Report):
+        return replace(report, advice=retyped(report.advice))
+    networks = tuple(replace(one, advice=retyped(one.advice)) for one in report.reports)
+    return replace(report, reports=networks)

@@ -17,7 +17,7 @@ from ethosgen.commands.boards import boards
 from ethosgen.commands.bug import record_bug
 from ethosgen.commands.build import build
 from ethosgen.commands.check import check
-from ethosgen.commands.choices import Group
+from ethosgen.commands.choices import HELP, Group
 from ethosgen.commands.compare import compare
 from ethosgen.commands.demo import demo
 from ethosgen.commands.diff import diff
@@ -52,7 +52,7 @@ from ethosgen.version import __version__
     cls=Group,
     door=plugins.COMMANDS,
     defaults=defaults_for,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": HELP},
 )
 @click.version_option(__version__, prog_name="ethosgen")
 @click.option("-v", "--verbose", is_flag=True, help="Log what the stages do, to stderr.")

@@ -53,6 +53,10 @@ Defaults = Callable[
 """Returns the defaults of a command that is called with some words, beside all others by name."""
 
 
+HELP = ["-h", "--help"]
+"""The options for help of every command."""
+
+
 class Group(click.Group):
     """Commands by name, in sections; for a wrong name, suggests the likely one."""
 
@@ -67,6 +71,15 @@ class Group(click.Group):
         self._door, self._defaults = door, defaults
         self._sections: dict[str, list[str]] = {}
         self._parts: set[str] = set()
+
+    def add_command(self, cmd: click.Command, name: str | None = None) -> None:
+        """Add a command; it and its own commands take -h, whoever makes their context first."""
+        waiting = [cmd]
+        while waiting:
+            each = waiting.pop()
+            each.context_settings.setdefault("help_option_names", HELP)
+            waiting += each.commands.values() if isinstance(each, click.Group) else ()
+        super().add_command(cmd, name)
 
     def add_section(self, title: str, *commands: click.Command | str) -> None:
         """Add commands that the help shows together, in this order.

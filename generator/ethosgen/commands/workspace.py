@@ -72,8 +72,8 @@ def _arguments(command: click.Command, words: list[str]) -> tuple[str, ...]:
     """Return the networks or the folder that words name; errors in them are reported later."""
     if not any(parameter.name in _ARGUMENTS for parameter in command.params):
         return ()
-    # click keeps the help option that it makes here, and a parent states its names.
-    context = click.Context(command, parent=click.get_current_context(silent=True))
+    # click keeps the help option that it makes here, with the names in these settings.
+    context = click.Context(command, **command.context_settings)
     try:
         parsed, _, _ = command.make_parser(context).parse_args(list(words))
     except click.UsageError:

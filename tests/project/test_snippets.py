@@ -235,5 +235,7 @@ def test_the_command_line_is_one() -> None:
     assert program == "ethosgen"
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
-    known, _, _ = command.make_parser(click.Context(command, **command.context_settings)).parse_args(options)
+    known, _, _ = command.make_parser(
+        click.Context(command, **command.context_settings)
+    ).parse_args(options)
     assert (known["elf"], known["board"]) == ("app.elf", "corstone300")

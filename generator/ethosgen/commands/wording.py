@@ -321,7 +321,7 @@ def _pmu_lines(report: Any) -> list[str]:
 
 
 def _counting(report: Any) -> str:
-    """Return how to install llvm-mca, if stored costs replace the count because it is missing."""
+    """Return the command that installs llvm-mca, if cycles are estimated only for lack of it."""
     is_stored = report.on == "qemu" and not report.cpu_time.is_counted
     missing = is_stored and TOOL_SETS["cycles"].missing
     return "; count them by: ethosgen doctor --install cycles" if missing else ""

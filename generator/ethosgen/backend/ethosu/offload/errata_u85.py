@@ -66,13 +66,13 @@ def scales_integers(site: OperatorSite) -> bool:
     """Return whether a comparison in int32 has operands of different scales, or only one scale."""
     if not is_u85(site) or site.code not in COMPARISONS or site.inputs[0].dtype != "int32":
         return False
-    first, second = map(scales_of, site.inputs)
+    first, second = map(_scales_of, site.inputs)
     return first != second
 
 
-def scales_of(tensor: Tensor) -> tuple[float, ...]:
+def _scales_of(tensor: Tensor) -> tuple[float, ...]:
     """Return the scales that the file states for a tensor; empty means none."""
-    return tuple(tensor.quantization.scale) if tensor.quantization else ()
+    return tensor.quantization.scale if tensor.quantization else ()
 
 
 def _is_stored(site: OperatorSite) -> bool:
@@ -93,9 +93,9 @@ def clips_wide_quotient(site: OperatorSite) -> bool:
 
 def scales_quotient(site: OperatorSite) -> bool:
     """Return whether a DIV of int32 has an operand with a scale, and a quotient without one."""
-    if not is_u85(site) or site.code != "DIV" or site.dtype != "int32" or scales_of(site.output):
+    if not is_u85(site) or site.code != "DIV" or site.dtype != "int32" or _scales_of(site.output):
         return False
-    return any(scales_of(tensor) not in ((), (1.0,)) for tensor in site.inputs)
+    return any(_scales_of(tensor) not in ((), (1.0,)) for tensor in site.inputs)
 
 
 def truncates_scale(site: OperatorSite) -> bool:

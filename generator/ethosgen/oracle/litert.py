@@ -82,7 +82,7 @@ def _shifts_by_negative(operator: Operator, graph: Graph) -> bool:
     if operator.code not in (*_COMPARISONS, "SUB"):
         return False
     tensors = [graph.tensors[i] for i in (*operator.inputs, *operator.outputs)]
-    first, second, target = (t.quantization.scale if t.quantization else () for t in tensors)
+    first, second, target = (t.scales for t in tensors)
     dtype = tensors[0].dtype
     if operator.code == "SUB":
         if dtype not in _SUB_SHIFT or not (first and second and target):

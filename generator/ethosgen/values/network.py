@@ -77,6 +77,11 @@ class Tensor:
         return 0 if self.dtype == HANDLE else self.elements * np.dtype(self.dtype).itemsize
 
     @property
+    def scales(self) -> tuple[float, ...]:
+        """The scales of its quantization, none without one."""
+        return self.quantization.scale if self.quantization else ()
+
+    @property
     def first_zero_point(self) -> int:
         """The first zero point, 0 without one."""
         known = self.quantization

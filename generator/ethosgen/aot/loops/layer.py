@@ -216,9 +216,8 @@ def _checked_weights(op: Operator, source: Tensor, weights: Tensor, target: Tens
 
 def multipliers_of(source: Tensor, weights: Tensor, target: Tensor) -> tuple[Multiplier, ...]:
     """Return input scale * weight scale / output scale (PopulateConvolutionQuantizationParams)."""
-    scales = weights.quantization.scale if weights.quantization else ()
     return tuple(
-        quantize_multiplier(scale_of(source) * scale / scale_of(target)) for scale in scales
+        quantize_multiplier(scale_of(source) * scale / scale_of(target)) for scale in weights.scales
     )
 
 
@@ -228,10 +227,9 @@ def litert_multipliers(source: Tensor, weights: Tensor, target: Tensor) -> tuple
     LiteRT does so for uint8 layers and BATCH_MATMUL (GetQuantizedConvolutionMultipler). TFLite
     Micro's wheel keeps the product in double precision, whatever its source says.
     """
-    scales = weights.quantization.scale if weights.quantization else ()
-    if len(scales) > 1:
+    if len(weights.scales) > 1:
         return multipliers_of(source, weights, target)
-    product = float(np.float32(scale_of(source)) * np.float32(scales[0]))
+    product = float(np.float32(scale_of(source)) * np.float32(weights.scales[0]))
     return (quantize_multiplier(product / scale_of(target)),)
 
 

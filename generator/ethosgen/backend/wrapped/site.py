@@ -147,7 +147,7 @@ class ChainSite:
             return {}
         source, weights = self.source, self.graph.tensors[self.main.inputs[1]]
         target = self.graph.tensors[self.main.outputs[0]]
-        scales = weights.quantization.scale if weights.quantization else ()
+        scales = weights.scales
         channels = target.shape[-1]
         each = scales if len(scales) == channels else scales * channels
         factors = [quantize_multiplier(scale_of(source) * s / scale_of(target)) for s in each]
@@ -316,7 +316,7 @@ def _rescaling(site: ChainSite) -> dict[str, Value]:
     terms: dict[str, Value] = {}
     if code in (*LAYERS, TRANSPOSED):
         weights = site.graph.tensors[site.main.inputs[1]]
-        scales = weights.quantization.scale if weights.quantization else ()
+        scales = weights.scales
         terms["per_channel"] = len(scales) > 1
         arrays = site.arrays
         if arrays and len(scales) == 1:

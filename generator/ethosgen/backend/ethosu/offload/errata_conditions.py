@@ -159,14 +159,13 @@ def sum_bounds(site: OperatorSite) -> tuple[Array, Array, Array] | None:
         return None
     axis = -1 if site.code == "DEPTHWISE_CONV_2D" else 0
     channels = weights.shape[axis]
-    scales = weights.quantization.scale if weights.quantization else ()
     is_complete = bias is None or math.prod(bias.shape) == channels
-    if not channels or not is_complete or len(scales) not in (1, channels):
+    if not channels or not is_complete or len(weights.scales) not in (1, channels):
         return None
     rows = np.moveaxis(weights.array(), axis, 0).reshape(channels, -1)
     reach = _LARGEST_16 * abs(rows.astype(np.int64)).sum(axis=1)
     x = site.inputs[2 if site.code == "TRANSPOSE_CONV" else 0]
-    factor = scale_of(x) / scale_of(site.output) * REDUCED * np.array(scales, np.float64)
+    factor = scale_of(x) / scale_of(site.output) * REDUCED * np.array(weights.scales, np.float64)
     biases = np.zeros_like(reach) if bias is None else bias.array().reshape(-1)
     return biases, reach, np.broadcast_to(factor, reach.shape)
 

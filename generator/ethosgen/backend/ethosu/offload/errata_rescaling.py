@@ -142,8 +142,7 @@ def sums_32_bits(site: OperatorSite) -> bool:
 def _products(site: OperatorSite) -> tuple[Array, Array]:
     """Return the largest magnitude of a sum of products and its factor, by output channel."""
     x, weights = site.inputs[_WEIGHTED.get(site.code, 0)], site.inputs[1]
-    scales = weights.quantization.scale if weights.quantization else ()
-    factors = np.array(scales, np.float64) * scale_of(x) / scale_of(site.output)
+    factors = np.array(weights.scales, np.float64) * scale_of(x) / scale_of(site.output)
     if weights.data is None or site.code == _MATMUL:
         turned = bool(site.operator.options.get("adj_x"))
         depth = x.shape[-2 if turned else -1] if site.code == _MATMUL else weights.shape[-1]

@@ -66,13 +66,8 @@ def scales_integers(site: OperatorSite) -> bool:
     """Return whether a comparison in int32 has operands of different scales, or only one scale."""
     if not is_u85(site) or site.code not in COMPARISONS or site.inputs[0].dtype != "int32":
         return False
-    first, second = map(_scales_of, site.inputs)
+    first, second = (tensor.scales for tensor in site.inputs)
     return first != second
-
-
-def _scales_of(tensor: Tensor) -> tuple[float, ...]:
-    """Return the scales that the file states for a tensor; empty means none."""
-    return tensor.quantization.scale if tensor.quantization else ()
 
 
 def _is_stored(site: OperatorSite) -> bool:
@@ -93,9 +88,9 @@ def clips_wide_quotient(site: OperatorSite) -> bool:
 
 def scales_quotient(site: OperatorSite) -> bool:
     """Return whether a DIV of int32 has an operand with a scale, and a quotient without one."""
-    if not is_u85(site) or site.code != "DIV" or site.dtype != "int32" or _scales_of(site.output):
+    if not is_u85(site) or site.code != "DIV" or site.dtype != "int32" or site.output.scales:
         return False
-    return any(_scales_of(tensor) not in ((), (1.0,)) for tensor in site.inputs)
+    return any(tensor.scales not in ((), (1.0,)) for tensor in site.inputs)
 
 
 def truncates_scale(site: OperatorSite) -> bool:

@@ -52,5 +52,6 @@ def _deciding(site: OperatorSite) -> Iterator[float]:
     gain = max((scale_of(t) for t in quantized if t.data is None), default=1.0)
     gain = max(1.0, gain) / scale_of(site.output)
     for tensor in quantized:
-        scales = tensor.quantization.scale if tensor.quantization else ()
-        yield from (s for s in scales if tensor.data is None or s * gain >= _SMALLEST_FACTOR)
+        for scale in tensor.scales:
+            if tensor.data is None or scale * gain >= _SMALLEST_FACTOR:
+                yield scale

@@ -19,6 +19,7 @@ from ethosgen.project.manifest import MANIFEST
 from ethosgen.project.zephyr import heap_bytes
 from ethosgen.values.errors import CapacityError, InputError, UnsupportedError
 from ethosgen.values.plan import IoStyle
+from tests import ROOT
 from tests.support.programs import make_cpu_program, make_program
 from tests.support.zephyr_tree import DEVICETREE, write_bindings, write_kconfig
 
@@ -241,6 +242,16 @@ def test_the_application_reads_no_pmu_where_there_are_no_registers(place: Path) 
     guarded = r"if \(base_addr != 0\) \{[^}]*ethosgen_npu_pmu_add\(base_addr, &pmu\);\s*\}"
     main = (place / "src" / "main.c").read_text()
     assert re.search(guarded, main) and main.count("ethosgen_npu_pmu_add(") == 1
+
+
+def test_native_sim_has_each_variable_that_the_library_shares() -> None:
+    shared = re.findall(
+        r"^extern (.+;)$",
+        (ROOT / "templates/ethosu/model/ethosgen_npu.h").read_text(),
+        re.MULTILINE,
+    )
+    native = (ROOT / "zephyr_app/lib/npu/native.c").read_text().splitlines()
+    assert shared and not set(shared) - set(native)
 
 
 def test_bare_metal_has_no_trace_of_zephyr() -> None:

@@ -17,6 +17,8 @@
 /* The threads share one NPU: only one at a time uses it. */
 K_SEM_DEFINE(npu_is_free, 1, 1);
 
+volatile uint8_t ethosgen_npu_is_taken;
+
 static struct ethosgen_npu_registers last;
 static bool is_initialized;
 

@@ -74,9 +74,9 @@ def configure(place: Path, variables: dict[str, str], driver: str = NEW_DRIVER) 
     return run(place, place / "build")
 
 
-def run(source: Path, build: Path, *options: str) -> tuple[int, str]:
+def run(source: Path, build: Path, *options: str, **variables: str) -> tuple[int, str]:
     command = [str(CMAKE), "-S", str(source), "-B", str(build), *options]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(build)}
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(build), **variables}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     return done.returncode, " ".join((done.stdout + done.stderr).split())
 
@@ -164,6 +164,19 @@ def test_a_ccache_that_loses_call_graphs_is_not_used(
     assert status == 0 and "NOTE zephyr_compile_options -fcallgraph-info=su" in said
     assert f"NOTE launcher{' ccache' if is_used else ''} end" in said
     assert (f"ccache {version} is not used: it loses the call graphs" in said) != is_used
+
+
+@pytest.mark.parametrize(("launcher", "kept"), [("ccache", ""), ("distcc", "distcc")])
+def test_an_environment_that_names_ccache_leaves_it_to_zephyr(
+    launcher: str, kept: str, tmp_path: Path
+) -> None:
+    place = tmp_path / "app"
+    write(render(make_program(), load_board("corstone300"), platform=ZEPHYR), place)
+    config = tmp_path / "ZephyrConfig.cmake"
+    config.write_text('message(FATAL_ERROR "starts $ENV{CMAKE_C_COMPILER_LAUNCHER}.")\n')
+    options = ("-DBOARD=mps3/an547", f"-DZephyr_DIR={tmp_path}")
+    _status, said = run(place, tmp_path / "build", *options, CMAKE_C_COMPILER_LAUNCHER=launcher)
+    assert f"starts {kept}." in said
 
 
 def test_an_application_without_zephyr_says_what_to_set(tmp_path: Path) -> None:

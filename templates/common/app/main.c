@@ -191,9 +191,7 @@ static ethosgen_status run_slices(const struct ethosgen_network *network)
 {
     ethosgen_status status;
 
-{% if platform.boots %}
     board_stack_mark();
-{% endif %}
     do {
         uint32_t started = {{ ticks }}();
 
@@ -205,31 +203,23 @@ static ethosgen_status run_slices(const struct ethosgen_network *network)
 
 {% endif %}
 {% if feed %}
-{% if platform.boots %}
 static uint32_t feed_stack_bytes; /* the most that a call for rows of this input used */
 
-{% endif %}
 static ethosgen_status give_rows(const void *rows, uint32_t first, uint32_t count)
 {
     if (first == 0) {
         slices_ticks = 0;
         slice_ticks = 0;
-{% if platform.boots %}
         feed_stack_bytes = 0;
-{% endif %}
     }
-{% if platform.boots %}
     board_stack_mark();
-{% endif %}
     uint32_t started = {{ ticks }}();
     ethosgen_status status = ethosgen_networks[0].feed(rows, first, count);
 
     count_slice(started);
-{% if platform.boots %}
     uint32_t stack_bytes = board_stack_since_mark();
 
     feed_stack_bytes = stack_bytes > feed_stack_bytes ? stack_bytes : feed_stack_bytes;
-{% endif %}
     return status;
 }
 
@@ -257,9 +247,7 @@ static void run(const struct ethosgen_network *network, struct server_run *resul
     result->cpu_ticks = slices_ticks;
     result->slice_ticks = slice_ticks;
 {% else %}
-{% if platform.boots %}
     board_stack_mark();
-{% endif %}
     uint32_t started = {{ ticks }}();
 #ifdef ETHOSGEN_PROFILE
     profile_begin(started);
@@ -273,13 +261,11 @@ static void run(const struct ethosgen_network *network, struct server_run *resul
 #if ETHOSGEN_HAS_NPU
     tell_npu(result);
 #endif
-{% if platform.boots %}
     result->run_stack_bytes = board_stack_since_mark();
 {% if feed %}
     if (feed_stack_bytes > result->run_stack_bytes) {
         result->run_stack_bytes = feed_stack_bytes;
     }
-{% endif %}
 {% endif %}
     result->stack_bytes = board_stack_bytes();
 }

@@ -29,11 +29,11 @@ void board_wait(const volatile bool *event);
 /* End the program: a simulator exits with this status, a board stops. */
 void board_exit(uint32_t status);
 
-/* Return the most bytes of main()'s stack that were in use since the start. */
+/* Return the most bytes of main()'s stack that were in use since the start; 0: unknown. */
 uint32_t board_stack_bytes(void);
 
 /* Start a new count of the stack below the calling function; return the bytes that were in use
- * since the last call. Only ethosgen's start-up code has these functions. */
+ * since then, 0: unknown. */
 void board_stack_mark(void);
 uint32_t board_stack_since_mark(void);
 

@@ -145,3 +145,12 @@ uint32_t board_stack_bytes(void)
 {
     return 0;
 }
+
+void board_stack_mark(void)
+{
+}
+
+uint32_t board_stack_since_mark(void)
+{
+    return 0;
+}

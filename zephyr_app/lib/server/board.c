@@ -15,6 +15,8 @@
 
 #define CONSOLE DEVICE_DT_GET(DT_CHOSEN(zephyr_console))
 
+#define STACK_PAINT 0xAAu /* Zephyr's, with CONFIG_INIT_STACKS */
+
 #define FRAME_FAULT 0xFFu /* see server.c; a third word is Zephyr's reason */
 #define FAULT_REPETITIONS 8
 #define FAULT_POLLS 0x01000000u
@@ -82,12 +84,40 @@ void console_put(uint8_t byte)
     uart_poll_out(CONSOLE, byte);
 }
 
-uint32_t board_stack_bytes(void)
+static uint32_t most_bytes; /* before the last mark */
+static uintptr_t stack_mark;
+
+static uintptr_t lowest_used(void)
 {
     size_t unused = 0;
 
     (void)k_thread_stack_space_get(k_current_get(), &unused);
-    return (uint32_t)(k_current_get()->stack_info.size - unused);
+    return k_current_get()->stack_info.start + unused;
+}
+
+uint32_t board_stack_bytes(void)
+{
+    const struct k_thread *thread = k_current_get();
+    uintptr_t top = thread->stack_info.start + thread->stack_info.size;
+
+    return MAX(most_bytes, (uint32_t)(top - lowest_used()));
+}
+
+__noinline void board_stack_mark(void)
+{
+    uint8_t *stack_pointer;
+
+    most_bytes = board_stack_bytes();
+    stack_mark = (uintptr_t)__builtin_dwarf_cfa(); /* the caller's stack pointer */
+    __asm volatile("mov %0, sp" : "=r"(stack_pointer));
+    for (volatile uint8_t *to = (volatile uint8_t *)lowest_used(); to < stack_pointer;) {
+        *to++ = STACK_PAINT;
+    }
+}
+
+uint32_t board_stack_since_mark(void)
+{
+    return (uint32_t)(stack_mark - lowest_used());
 }
 
 void board_exit(uint32_t status)

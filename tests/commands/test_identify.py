@@ -203,6 +203,7 @@ def test_a_linker_keeps_the_string_of_a_network_that_is_used(
 
 
 @needs_zephyr
+@needs_build
 def test_a_firmware_of_zephyr_names_its_network(tmp_path: Path) -> None:
     write(render(make_program(), load_board("corstone300"), platform=ZEPHYR), tmp_path / "p")
     built = build_project(tmp_path / "p", watch=Watch())

@@ -120,6 +120,14 @@ def test_each_frame_of_a_firmware_is_gccs(
 
 
 @needs_arm_gcc
+def test_marks_of_debug_information_are_no_addresses(tmp_path: Path) -> None:
+    """Such as those of .debug_frame, in a firmware whose code begins at 0."""
+    marks = '__asm__(".section .notes\\n.rept 99\\nnop\\n.word 1\\n.endr\\n.text\\n");'
+    place = ["-Os", "-Wl,-Ttext=0"]
+    assert need(link(marks + CHAIN, tmp_path, *place)) == need(link(CHAIN, tmp_path, *place))
+
+
+@needs_arm_gcc
 @pytest.mark.parametrize(
     ("switch", "frames", "pushed"),
     [

@@ -1,7 +1,7 @@
 """A firmware's ELF: its code and constants by address, and its symbols."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -151,9 +151,9 @@ def read_image(elf: Path) -> FirmwareImage:
                 raise InputError(
                     f"'{elf}' is not firmware for a Cortex-M: its machine is {machine}"
                 )
-            parts = tuple(_part(s) for s in parsed.iter_sections() if _is_kept(s))
+            kept = {i: s for i, s in enumerate(parsed.iter_sections()) if _is_kept(s)}
             symbols = parsed.get_section_by_name(".symtab")
-            return _with_symbols(parts, symbols)
+            return _with_symbols(tuple(map(_part, kept.values())), symbols, kept.keys())
     except (OSError, ELFError) as error:
         raise InputError(f"cannot read firmware '{elf}': {error}") from None
 
@@ -167,7 +167,13 @@ def _part(section: Section) -> LoadedSection:
     return LoadedSection(section.name, section["sh_addr"], section["sh_size"], data)
 
 
-def _with_symbols(parts: tuple[LoadedSection, ...], table: object) -> FirmwareImage:
+def _with_symbols(
+    parts: tuple[LoadedSection, ...], table: object, kept: Container[int]
+) -> FirmwareImage:
+    """Return the image with the symbols of its sections.
+
+    Debug information has marks, too, whose values are not addresses.
+    """
     functions: dict[str, int] = {}
     names: dict[int, str] = {}
     objects: dict[str, tuple[int, int]] = {}
@@ -175,7 +181,8 @@ def _with_symbols(parts: tuple[LoadedSection, ...], table: object) -> FirmwareIm
     for symbol in table.iter_symbols() if isinstance(table, SymbolTableSection) else ():
         kind, value = symbol["st_info"]["type"], symbol["st_value"]
         if symbol.name[:2] in _MAPPING and kind == "STT_NOTYPE":
-            marks.append((value, symbol.name[:2]))
+            if symbol["st_shndx"] in kept:
+                marks.append((value, symbol.name[:2]))
         elif kind == "STT_FUNC" and symbol["st_shndx"] != "SHN_UNDEF":
             functions.setdefault(symbol.name, value & ~1)
             names.setdefault(value & ~1, symbol.name)

@@ -1,6 +1,6 @@
 """Chains that compute bands of rows: the bits of whole tensors, at every height."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -13,7 +13,10 @@ from ethosgen.aot.fuse.fusion import fuse_chains
 from ethosgen.aot.libraries import libraries
 from ethosgen.aot.rows.streaming import RowChain, pacing_of, streamed
 from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
+from ethosgen.oracle import LITERT
+from ethosgen.samples.drawing import random_samples
 from ethosgen.values.extension import Extension
+from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import IoStyle, Plan
 from ethosgen.values.program import Program
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan, samples_and_golden
@@ -110,19 +113,65 @@ def _pyramid(net: NetworkBuilder) -> int:
     """Enlarge a coarse picture and join it to a fine one, as detection networks do."""
     fine = net.conv2d(net.input((1, 16, 8, 4)), 8, (3, 3))
     coarse = net.conv2d(net.depthwise(fine, stride=(2, 2)), 8, (3, 3))
-    return net.depthwise(net.add(fine, _resized(net, coarse, 2)), (3, 3))
+    return net.depthwise(net.add(fine, _resized(net, coarse, (16, 8))), (3, 3))
 
 
 def _enlarged(net: NetworkBuilder) -> int:
-    x = _resized(net, net.conv2d(net.input((1, 5, 4, 4)), 8, (3, 3)), 3, half_pixel_centers=True)
-    return net.conv2d(_resized(net, net.depthwise(x, stride=(2, 1)), 4), 4, (3, 3))
+    x = net.conv2d(net.input((1, 5, 4, 4)), 8, (3, 3))
+    x = net.depthwise(_resized(net, x, (15, 12), half_pixel_centers=True), stride=(2, 1))
+    return net.conv2d(_resized(net, x, (32, 48)), 4, (3, 3))
 
 
-def _resized(net: NetworkBuilder, x: int, times: int, **options: bool) -> int:
-    _, height, width, _ = net.tensors[x].shape
-    size = net.constant(np.array([times * height, times * width], np.int32))
-    options = {"align_corners": False, "half_pixel_centers": False, **options}
-    return net.apply("RESIZE_NEAREST_NEIGHBOR", x, size, **options)
+def _resized(
+    net: NetworkBuilder,
+    x: int,
+    size: tuple[int, int],
+    how: str = "NEAREST_NEIGHBOR",
+    align_corners: bool = False,
+    half_pixel_centers: bool = False,
+) -> int:
+    shape = net.constant(np.array(size, np.int32))
+    options = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
+    return net.apply(f"RESIZE_{how}", x, shape, **options)
+
+
+def _blended(net: NetworkBuilder) -> int:
+    """Enlarge a picture to twice and to an uneven size, with each rule for the positions."""
+    x = net.conv2d(net.input((1, 6, 4, 4)), 8, (3, 3))
+    x = net.depthwise(_resized(net, x, (12, 8), "BILINEAR", half_pixel_centers=True))
+    x = net.conv2d(_resized(net, x, (23, 15), "BILINEAR", align_corners=True), 8, (3, 3))
+    return net.conv2d(_resized(net, x, (37, 16), "BILINEAR"), 4, (3, 3))
+
+
+def _blended_smaller(net: NetworkBuilder) -> int:
+    x = net.depthwise(net.input((1, 31, 12, 4)), (5, 3))
+    x = _resized(net, x, (22, 10), "BILINEAR", align_corners=True)
+    x = net.depthwise(_resized(net, x, (7, 4), "BILINEAR"))
+    return net.depthwise(_resized(net, x, (5, 3), "BILINEAR", half_pixel_centers=True))
+
+
+def _nearest_unevenly(net: NetworkBuilder) -> int:
+    x = net.conv2d(net.input((1, 9, 8, 4)), 4, (3, 3))
+    x = net.depthwise(_resized(net, x, (16, 12), align_corners=True))
+    return net.depthwise(_resized(net, x, (5, 4), half_pixel_centers=True))
+
+
+def _from_one_row(net: NetworkBuilder) -> int:
+    """Repeat a picture of one row, as the pooled branch of a segmentation network does."""
+    x = net.conv2d(net.input((1, 1, 4, 4)), 4, (1, 1))
+    x = _resized(net, x, (9, 8), "BILINEAR", align_corners=True)
+    return net.depthwise(net.conv2d(_resized(net, x, (1, 4), "BILINEAR"), 4, (1, 1)))
+
+
+def _segmentation(net: NetworkBuilder) -> int:
+    """Join a coarse picture to the fine one, which an ADD reads too; unequal channels."""
+    fine = net.conv2d(net.input((1, 16, 8, 4)), 8, (3, 3))
+    like = {"scale": net.tensors[fine].scale, "zero_point": net.tensors[fine].zero_point}
+    coarse = net.conv2d(net.depthwise(fine, stride=(2, 2)), 20, (3, 3), **like)
+    coarse = _resized(net, coarse, (16, 8), "BILINEAR", half_pixel_centers=True)
+    joined = net.concat([fine, coarse, net.conv2d(fine, 4, (1, 1), **like)], **like)
+    y = net.add(fine, net.conv2d(joined, 8, (3, 3)))
+    return _resized(net, net.conv2d(y, 4, (1, 1)), (40, 16), "BILINEAR")
 
 
 def _wide(net: NetworkBuilder) -> int:
@@ -157,6 +206,11 @@ NETWORKS: dict[str, Build] = {
     "joined": _joined,
     "pyramid": _pyramid,
     "enlarged": _enlarged,
+    "blended": _blended,
+    "blended smaller": _blended_smaller,
+    "nearest unevenly": _nearest_unevenly,
+    "from one row": _from_one_row,
+    "segmentation": _segmentation,
     "bytes": _of_bytes,
     "floats": _of_floats,
 }
@@ -184,10 +238,36 @@ def test_every_height_has_the_bits_of_whole_tensors(
 ) -> None:
     net = NetworkBuilder("network", seed=4)
     plan = replace(cpu_plan(net.build(NETWORKS[name](net))), extension=extension)
-    samples, golden = samples_and_golden(plan.network, 2)
     heights = [rows for rows in HEIGHTS if whole_chain(plan, rows)]
     assert len(heights) > 3
-    for rows in heights[EXTENSIONS.index(extension) % 2 :: 2]:
+    tried = heights[EXTENSIONS.index(extension) % 2 :: 2]
+    _compare(plan, tried, *samples_and_golden(plan.network, 2), tmp_path, monkeypatch)
+
+
+@needs_gcc
+def test_rows_of_an_int16_resize_equal_litert(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """TFLite Micro has no RESIZE_BILINEAR of int16."""
+    net = NetworkBuilder("network", seed=4)
+    x = net.max_pool(net.input((1, 7, 6, 4), "int16", 0.001, 0), (3, 3), (1, 1), padding="SAME")
+    x = _resized(net, x, (18, 10), "BILINEAR", half_pixel_centers=True)
+    x = _resized(net, x, (11, 7), "BILINEAR", align_corners=True)
+    plan = cpu_plan(net.build(net.max_pool(x, (3, 2), (1, 1))))
+    samples = random_samples(plan.network, 3, seed=3)
+    _compare(plan, HEIGHTS, samples, LITERT.run(plan.network, samples), tmp_path, monkeypatch)
+
+
+def _compare(
+    plan: Plan,
+    heights: Sequence[Fraction],
+    samples: Sequence[Arrays],
+    golden: Sequence[Arrays],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Assert that chains of some heights have the golden outputs."""
+    for rows in heights:
         schedule = whole_chain(plan, rows)
         assert schedule is not None and len(schedule.steps) == 1
         program = _compiled(schedule, plan, monkeypatch)

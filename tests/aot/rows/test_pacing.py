@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from ethosgen.aot.rows.pacing import Pacing, distance_of
+from ethosgen.aot.rows.pacing import Pacing, RowLink, distance_of
 from ethosgen.aot.rows.reach import Band, row_bytes
 from ethosgen.aot.rows.streaming import RowChain, pacing_of
 from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
@@ -55,11 +55,13 @@ def test_a_turn_computes_at_most_the_height_and_all_together_every_row(rows: str
         assert max(np.diff(done)) <= max(pace.pace, 1)
 
 
-def test_strides_that_do_not_fit_the_height_make_no_chain() -> None:
+def test_strides_that_do_not_fit_the_height_have_turns_of_unequal_rows() -> None:
     schedule = _schedule(3, 2)
-    assert _pacing(schedule, "1/2") is not None
-    assert _pacing(schedule, "1/4") is None
-    assert _pacing(schedule, "1/6") is not None
+    for rows in ("1/2", "1/4", "1/5", "1/6"):
+        pacing = _pacing(schedule, rows)
+        assert pacing is not None
+        for tensor in pacing.rolls:
+            _walk(pacing, tensor, schedule.graph.tensors[tensor].shape[1])
 
 
 def test_what_others_read_is_not_inside_a_chain() -> None:
@@ -115,14 +117,46 @@ def test_a_row_that_is_repeated_takes_a_turn_of_several() -> None:
     assert [roll.rows for roll in pacing.rolls.values()] == [1, 3]
 
 
-@pytest.mark.parametrize("height", [12, 20])
-def test_rows_that_are_repeated_unevenly_make_no_chain(height: int) -> None:
+@pytest.mark.parametrize("how", ["NEAREST_NEIGHBOR", "BILINEAR"])
+@pytest.mark.parametrize("rule", ["", "align_corners", "half_pixel_centers"])
+@pytest.mark.parametrize("sizes", [(8, 16), (8, 12), (7, 50), (30, 13), (40, 10), (9, 1), (1, 6)])
+def test_a_resize_reads_and_writes_rows_of_the_buffers(
+    how: str, rule: str, sizes: tuple[int, int]
+) -> None:
+    before, after = sizes
     net = NetworkBuilder("network", seed=4)
-    x = net.depthwise(net.input((1, 8, 8, 4)))
-    size = net.constant(np.array([height, 8], np.int32))
-    options = {"align_corners": height == 20, "half_pixel_centers": False}
-    x = net.apply("RESIZE_NEAREST_NEIGHBOR", x, size, **options)
-    assert _pacing(make_schedule(cpu_plan(net.build(x))), "1") is None
+    x = net.depthwise(net.input((1, before, 8, 4)), (min(before, 3), 3))
+    x = net.depthwise(_resized(net, x, (after, 8), how, rule), (min(after, 3), 3))
+    schedule = make_schedule(cpu_plan(net.build(x)))
+    found = [pacing for rows in ("1", "3", "1/2", "16") if (pacing := _pacing(schedule, rows))]
+    assert len(found) == 4
+    for pacing in found:
+        for tensor in pacing.rolls:
+            _walk(pacing, tensor, schedule.graph.tensors[tensor].shape[1])
+
+
+def _walk(pacing: Pacing, tensor: int, height: int) -> None:
+    """Assert that what is written is inside the buffer, and what is read was written."""
+    roll, readers, last = pacing.rolls[tensor], pacing.readers(tensor), -height
+    for turn in pacing.turns:
+        done = {i: pace.done(np.array([turn - 1, turn])) for i, pace in pacing.paces.items()}
+        start = min(int(link.reach.first(done[link.output])[0]) for link in readers)
+        before, after = map(int, done[tensor])
+        assert last <= start and (before == after or start <= before)
+        assert after - start <= roll.rows or before == after
+        for link in readers:
+            for row in range(*map(int, done[link.output])):
+                first, end = _read(link, row)
+                assert start <= first and end <= start + roll.rows
+                assert min(end, height) <= after
+        last = start
+
+
+def _read(link: RowLink, row: int) -> tuple[int, int]:
+    spans, reach = link.reach.spans, link.reach
+    if spans:
+        return spans.firsts[row], spans.ends[row]
+    return row * reach.stride - reach.before, row * reach.stride - reach.before + reach.taps
 
 
 def test_joined_rows_make_no_chain() -> None:
@@ -139,9 +173,17 @@ def test_a_padded_average_has_a_band_for_each_edge() -> None:
     assert pacing.bands(pacing.links[0]) == [Band(1, 1, 0), Band(1, 0, 1), Band(1, 0, 0)]
 
 
+def _resized(
+    net: NetworkBuilder,
+    x: int,
+    size: tuple[int, int],
+    how: str = "NEAREST_NEIGHBOR",
+    rule: str = "",
+) -> int:
+    shape = net.constant(np.array(size, np.int32))
+    options = {name: name == rule for name in ("align_corners", "half_pixel_centers")}
+    return net.apply(f"RESIZE_{how}", x, shape, **options)
+
+
 def _enlarged(net: NetworkBuilder, times: int) -> int:
-    x = net.depthwise(net.input((1, 8, 8, 4)))
-    size = net.constant(np.array([8 * times, 8], np.int32))
-    return net.apply(
-        "RESIZE_NEAREST_NEIGHBOR", x, size, align_corners=False, half_pixel_centers=False
-    )
+    return _resized(net, net.depthwise(net.input((1, 8, 8, 4))), (8 * times, 8))

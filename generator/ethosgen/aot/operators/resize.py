@@ -1,6 +1,7 @@
 """RESIZE_NEAREST_NEIGHBOR and RESIZE_BILINEAR over NHWC; indices are computed at compile time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,9 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
 
 _SINGLE = np.float32
+ROW_OF = "ethosgen_row_of"
+"""An option that ethosgen adds: this operator computes one row of a picture, from the input rows
+that this one needs. Its value is the number of rows of the whole input and of the whole output."""
 
 
 def _options(op: Operator) -> tuple[bool, bool]:
@@ -79,20 +83,20 @@ def resize_bilinear(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     batch, height, width, depth = target.shape
     was_unsigned = bool(op.options.get(UNSIGNED))
     single = source.dtype == "float32" or was_unsigned
-    find = single_places if single else _fixed_places
     nest = Nest()
     x = nest.read("input", source)
-    tables = [
-        [nest.table(f"{name}_{what}", values) for what, values in places.items()]
-        for name, places in (
-            ("row", find(op, source.shape[1], height)),
-            ("column", find(op, source.shape[2], width)),
-        )
-    ]
+    down_places = bilinear_places(op, source, *op.options.get(ROW_OF, (source.shape[1], height)))
+    is_row = ROW_OF in op.options
+    if is_row:
+        low = down_places.pop("low")
+        down_places["high"] -= low
+    rows = _tables(nest, "row", down_places)
+    columns = _tables(nest, "column", bilinear_places(op, source, source.shape[2], width))
     y = nest.write("output", target)
     with nest.loops((batch, height, width)) as (b, oy, ox):
-        top, bottom, down = (_bound(nest, table[oy]) for table in tables[0])
-        left, right, across = (_bound(nest, table[ox]) for table in tables[1])
+        bounds = [_bound(nest, table[oy]) for table in rows]
+        top, bottom, down = (int32(0), *bounds) if is_row else bounds
+        left, right, across = (_bound(nest, table[ox]) for table in columns)
         with nest.loop("c", depth) as c:
             corners = [x[b, i, j, c] for j in (left, right) for i in (top, bottom)]
             if was_unsigned:
@@ -101,7 +105,11 @@ def resize_bilinear(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             if was_unsigned:
                 value = tirx.Cast("int32", value + real(0.5)) - 128
             nest.store(y, (b, oy, ox, c), value)
-    return nest.kernel()
+    return replace(nest.kernel(), row_tables=len(rows) if is_row else 0)
+
+
+def _tables(nest: Nest, axis: str, places: Mapping[str, Array]) -> list[Any]:
+    return [nest.table(f"{axis}_{what}", values) for what, values in places.items()]
 
 
 def _bound(nest: Nest, value: Any) -> Any:
@@ -128,6 +136,12 @@ def _mixed(nest: Nest, corners: Sequence[Any], down: Any, across: Any, single: b
     return tirx.truncdiv(
         total + tirx.Select(total > nothing, half, nothing - half), number(1 << 20, wide)
     )
+
+
+def bilinear_places(op: Operator, source: Tensor, before: int, after: int) -> dict[str, Array]:
+    """Return lower index, upper index and the fraction between them, as the type needs them."""
+    is_single = source.dtype == "float32" or bool(op.options.get(UNSIGNED))
+    return (single_places if is_single else _fixed_places)(op, before, after)
 
 
 def single_places(op: Operator, before: int, after: int) -> dict[str, Array]:

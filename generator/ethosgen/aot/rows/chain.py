@@ -15,9 +15,9 @@ from ethosgen.aot.code.passes import STEP, mark
 from ethosgen.aot.code.slices import CALL, FED, LEFT, TURN, TURNS, declare_progress
 from ethosgen.aot.graph.storage import ALIGNMENT
 from ethosgen.aot.rows.pacing import Pace, Pacing, RowLink, distance_of
-from ethosgen.aot.rows.reach import Band, RowReach, band_of, row_bytes
+from ethosgen.aot.rows.reach import Array, Band, RowReach, Spans, band_of, row_bytes
 from ethosgen.aot.tir.graft import unused_name
-from ethosgen.aot.tir.kernel import Callee, Kernel, MarkedStep
+from ethosgen.aot.tir.kernel import Callee, Kernel, KernelConstant, MarkedStep
 from ethosgen.aot.tir.nest import Nest, int32
 from ethosgen.aot.tir.primfunc import READS, STRUCTS, drop_unused_parameters, pointer
 from ethosgen.aot.tvm import ir, tirx
@@ -107,7 +107,7 @@ class _Chain:
         return self.nest.read(f"{name}_{taken}" if taken else name, tensor)
 
     def _read_constants(self) -> None:
-        """Declare the network's constants and those of the kernels, each once."""
+        """Declare the network's constants, those of the kernels and of resizes, each once."""
         for kernel in self.bands.values():
             for index in kernel.inputs:
                 if self.tensors[index].data is not None and index not in self._reads:
@@ -117,10 +117,15 @@ class _Chain:
             parameters = kernel.function.params[len(kernel.inputs) :]
             number = [link.output for link in self.pacing.links].index(output)
             for parameter, constant in zip(parameters, kernel.constants, strict=False):
-                key = _key(constant)
-                if key not in self._constants:
-                    name = unused_name(f"{parameter.name}_{number}", names)
-                    self._constants[key] = self.nest.table(name, constant)
+                self._declare(f"{parameter.name}_{number}", constant, names)
+        for number, link in enumerate(self.pacing.links):
+            if link.reach.spans:
+                self._declare(f"firsts_{number}", _nexts(link.reach.spans), names)
+
+    def _declare(self, name: str, constant: KernelConstant, names: set[str]) -> None:
+        key = _key(constant)
+        if key not in self._constants:
+            self._constants[key] = self.nest.table(unused_name(name, names), constant)
 
     def kernel(self) -> Kernel:
         """Return the kernel."""
@@ -229,7 +234,15 @@ class _Chain:
 
     def _first(self, link: RowLink, turn: Any) -> Any:
         done = _done(self.pacing.paces[link.output], turn - 1)
-        return _first_of(link.reach, done)
+        first = self._first_of(link.reach, done)
+        skips = link.reach.spans is not None and link.reach.spans.firsts[0] > 0
+        return tirx.Select(done > 0, first, int32(0)) if skips else first
+
+    def _first_of(self, reach: RowReach, row: Any) -> Any:
+        """Return the first input row that an output row reads."""
+        if reach.spans:
+            return int32(self._constants[_key(_nexts(reach.spans))][row])
+        return row * reach.stride - reach.before
 
     def _place(self, tensor: int, row: Any, starts: Starts) -> Any:
         """Return the address of a row, as a pointer to the tensor's type."""
@@ -279,11 +292,12 @@ class _Chain:
         first = nest.let(f"first_{number}", self._first(link, turn))
         for tensor in dict.fromkeys(link.op.inputs):
             roll = self.pacing.rolls.get(tensor)
-            if roll and roll.below > 0 and link.reach.up == 1 and link.reach.fill is not None:
+            if roll and roll.below > 0 and link.reach.fill is not None:
                 self._fill_below(tensor, link, (first, rows), starts)
-        if link.reach.up > 1:
+        if link.reach.spans:
             with nest.loop("row", rows, before) as row:
-                self._call(number, link, Band(1), (_first_of(link.reach, row), row), starts)
+                first = nest.let("from", self._first_of(link.reach, row))
+                self._call(number, link, Band(1), (first, row), starts)
             return
         above, below = self._outside(link, first, rows)
         for band in self.pacing.bands(link):
@@ -354,17 +368,18 @@ class _Chain:
             else self._place(i, first, starts)
             for i in kernel.inputs
         ]
-        arguments += [self._constants[_key(constant)].data for constant in kernel.constants]
+        tables = [self._constants[_key(constant)] for constant in kernel.constants]
+        for number, table in enumerate(tables):
+            is_by_row = number < kernel.row_tables
+            arguments.append(tirx.address_of(table[before]) if is_by_row else table.data)
         arguments.append(self._place(link.output, before, starts))
         if kernel.workspace_bytes:
             arguments.append(tirx.address_of(self.rows[self._scratch]))
         return arguments
 
 
-def _first_of(reach: RowReach, row: Any) -> Any:
-    """Return the first input row that an output row reads."""
-    first = row * reach.stride
-    return (tirx.truncdiv(first, reach.up) if reach.up > 1 else first) - reach.before
+def _nexts(spans: Spans) -> Array:
+    return np.array(spans.nexts, np.int16)
 
 
 def _done(pace: Pace, turn: Any) -> Any:

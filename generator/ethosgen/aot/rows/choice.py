@@ -170,11 +170,11 @@ class Cutting:
         cycles = 0.0
         for link in pacing.links:
             pace = pacing.paces[link.output]
-            most = max(pace.pace, 1) if link.reach.up == 1 else 1
+            most = 1 if link.reach.spans else max(pace.pace / pace.every, 1)
             cycles += CALL_CYCLES * (pace.rows / most) + TURN_CYCLES * turns
         for tensor, roll in pacing.rolls.items():
             pace = pacing.paces[tensor]
-            moves = roll.kept * pace.rows / max(pace.pace, 1)
+            moves = roll.kept * pace.rows / max(pace.pace / pace.every, 1)
             copied = pace.rows if tensor in pacing.inputs else 0
             cycles += BYTE_CYCLES * row_bytes(self.tensors[tensor]) * (moves + copied)
         return Cut(chain.first, chain.end, size, cycles, chain)

@@ -22,9 +22,9 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Pace:
-    """The progress of a tensor of `rows` rows: `pace` of them in each turn, or one `every` turns.
+    """The progress of a tensor of `rows` rows: `pace` of them in `every` turns.
 
-    One of the two is 1. `lead` is how far it is ahead, in rows or in turns.
+    They have no common divisor. `lead` is how far it is ahead, in parts of a row: `every` make one.
     """
 
     rows: int
@@ -90,9 +90,9 @@ class Pacing:
     def bands(self, link: RowLink) -> list[Band]:
         """Return the different bands for which a link has a kernel, the highest first.
 
-        A band that repeats rows computes them one by one.
+        A resize computes rows one by one.
         """
-        if link.reach.up > 1:
+        if link.reach.spans:
             return [Band(1)]
         return sorted(self._bands(link), reverse=True)
 
@@ -107,14 +107,15 @@ class Pacing:
             Band(
                 after - before,
                 max(reach.before - before * reach.stride, 0),
-                max(reach.end(after) - height, 0),
+                max(int(reach.end(after)) - height, 0),
             )
             for before, after in ends
         }
 
     def shares(self, fed: Collection[int] = ()) -> tuple[float, ...]:
         """Return the largest share of each operator in a turn, or in a row of an input in `fed`."""
-        turns = max((self.paces[i].every for i in self.inputs if i in fed), default=1)
+        taken = [self.paces[i] for i in self.inputs if i in fed]
+        turns = max((pieces(pace.every, pace.pace) for pace in taken), default=1)
         rows = ((max(self._bands(link)).rows, self.paces[link.output].rows) for link in self.links)
         return tuple(min(turns * most / all_, 1.0) for most, all_ in rows)
 
@@ -170,23 +171,25 @@ def _agreed(link: RowLink, links: Sequence[RowLink]) -> RowLink:
 
 def _pace_of(readers: Sequence[RowLink], paces: Mapping[int, Pace], height: int) -> Pace | None:
     demands = [(link.reach, paces[link.output]) for link in readers]
-    each = {Fraction(pace.pace * reach.stride, pace.every * reach.up) for reach, pace in demands}
+    each = {pace.pace * reach.step / pace.every for reach, pace in demands}
     if len(each) != 1:
         return None
     pace, every = each.pop().as_integer_ratio()
-    if 1 not in (pace, every):
-        return None
-    lead = max(_lead(reach, behind, every) for reach, behind in demands)
-    rows = max(min(reach.end(behind.rows), height) for reach, behind in demands)
+    lead = max(_lead(reach, behind, Fraction(pace, every)) for reach, behind in demands)
+    rows = max(min(int(reach.end(behind.rows)), height) for reach, behind in demands)
     return Pace(rows, pace, every, lead)
 
 
-def _lead(reach: RowReach, behind: Pace, every: int) -> int:
-    """Return the smallest lead with which each row is ready when an operator reads it."""
-    if reach.up > 1:
-        return (behind.lead + behind.every * (reach.up - 1)) * every // (behind.every * reach.up)
-    ahead = max(reach.taps - reach.stride, 0) - reach.before
-    return behind.lead * reach.stride * every // behind.every + ahead * every
+def _lead(reach: RowReach, behind: Pace, pace: Fraction) -> int:
+    """Return the smallest lead with which each row is ready when an operator reads it.
+
+    Rows that no one reads are also complete before the buffer begins behind them.
+    """
+    numbers = np.arange(1, behind.rows + 1)
+    turns = -((behind.lead - numbers * behind.every) // behind.pace)  # in which they are complete
+    done = behind.done(turns)
+    needed = np.maximum(reach.end(done), reach.first(done))
+    return int((needed * pace.denominator - turns * pace.numerator).max())
 
 
 def _turns(paces: Mapping[int, Pace]) -> range:
@@ -214,10 +217,8 @@ def _roll(pacing: Pacing, tensor: int, height: int) -> Roll | None:
     above = below = 0
     for link in pacing.readers(tensor):
         reach, rows = link.reach, pacing.paces[link.output].done(turns)
-        first, count = rows * reach.stride // reach.up - reach.before, np.diff(rows)[:-1]
-        runs = count > 0
-        last = (rows[1:-1] - 1) * reach.stride // reach.up - reach.before
-        end = np.where(runs, last + reach.taps, 0)
+        first, runs = reach.first(rows), np.diff(rows)[:-1] > 0
+        end = np.where(runs, reach.end(rows[1:-1]), 0)
         if (np.minimum(end, height) > done).any():
             return None
         outside = max(0, -int(first[0])), max(0, int(end.max()) - height)

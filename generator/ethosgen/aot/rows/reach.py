@@ -6,12 +6,14 @@ kernel, wherever they are.
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from ethosgen.aot.graph.fusion import EXPLICIT
 from ethosgen.aot.loops.window import Axis, make_window, pool_window
-from ethosgen.aot.operators.resize import nearest_places
+from ethosgen.aot.operators.resize import ROW_OF, bilinear_places, nearest_places
 from ethosgen.aot.registry import goes_in_place
 from ethosgen.aot.tir.quantization import limits
 from ethosgen.values.errors import UnsupportedError
@@ -19,30 +21,66 @@ from ethosgen.values.network import ABSENT, Operator, Tensor
 
 CONVOLUTIONS = ("CONV_2D", "DEPTHWISE_CONV_2D")
 POOLS = ("MAX_POOL_2D", "AVERAGE_POOL_2D")
+RESIZES = ("RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR")
 DTYPES = ("int8", "int16")
 QUANTIZED_FROM = (*DTYPES, "uint8", "float32")
 """Types whose rows a QUANTIZE reads, such as a camera's."""
+Array = np.ndarray[Any, Any]
 WORD = 4
 """Rows are whole words, so that all rows of a tensor are aligned as its first is."""
 
 
 @dataclass(frozen=True)
-class RowReach:
-    """Output row y reads the input rows from `y * stride / up - before`, `taps` of them.
+class Spans:
+    """The input rows of each output row y, from `firsts[y]` to before `ends[y]`.
 
-    `fill` is the byte of rows outside the input; with None the operator leaves them out. `up` is
-    above 1 if each input row makes several output rows, and then `stride` and `taps` are 1.
+    The first rows are `step` rows apart on average.
+    """
+
+    firsts: tuple[int, ...]
+    ends: tuple[int, ...]
+    step: Fraction
+
+    @property
+    def nexts(self) -> tuple[int, ...]:
+        """The first rows and, behind the last one's, the end."""
+        return *self.firsts, self.ends[-1]
+
+
+@dataclass(frozen=True)
+class RowReach:
+    """Output row y reads the input rows from `y * stride - before`, `taps` of them.
+
+    `fill` is the byte of rows outside the input; with None the operator leaves them out. With
+    `spans` each output row has rows of its own, `taps` at most, none of them outside.
     """
 
     taps: int
     stride: int
     before: int
     fill: int | None = 0
-    up: int = 1
+    spans: Spans | None = None
 
-    def end(self, row: int) -> int:
-        """Return the end of the input rows that the output rows before `row` read."""
-        return (row - 1) * self.stride // self.up + self.taps - self.before
+    @property
+    def step(self) -> Fraction:
+        """How many input rows further the next output row begins, on average."""
+        return self.spans.step if self.spans else Fraction(self.stride)
+
+    def first(self, rows: Array) -> Array:
+        """Return the first input row that is kept behind some numbers of output rows.
+
+        Rows above the first one that is read also come, so the buffer begins with them.
+        """
+        if self.spans:
+            return np.where(rows > 0, np.take(self.spans.nexts, rows), 0)
+        return rows * self.stride - self.before
+
+    def end(self, rows: Array | int) -> Array:
+        """Return the end of the input rows that output rows before others, from 1 on, read."""
+        last = np.asarray(rows) - 1
+        if self.spans:
+            return np.take(self.spans.ends, last)
+        return last * self.stride + self.taps - self.before
 
 
 POINT = RowReach(1, 1, 0)
@@ -61,8 +99,8 @@ def reach_of(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
         return None
     if op.code in (*CONVOLUTIONS, *POOLS):
         return _of_window(op, tensors) if moving == op.inputs[:1] else None
-    if op.code == "RESIZE_NEAREST_NEIGHBOR":
-        return _of_resize(op, tensors)
+    if op.code in RESIZES:
+        return _of_resize(op, tensors) if moving == op.inputs[:1] else None
     if op.code == "CONCATENATION":
         is_by_row = _joins_rows(op, tensors)
     else:
@@ -119,12 +157,20 @@ def _of_window(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
 
 
 def _of_resize(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
-    """Return the reach of a RESIZE_NEAREST_NEIGHBOR that repeats each row equally often."""
-    before, after = (tensors[i].shape[1] for i in (op.inputs[0], op.outputs[0]))
-    up = after // before
-    places = nearest_places(op, before, after)
-    is_even = up * before == after and np.array_equal(places, np.arange(after) // up)
-    return replace(POINT, up=up) if is_even else None
+    """Return the reach of a resize; None if TFLite's rounding leaves the picture."""
+    source, target = (tensors[i] for i in (op.inputs[0], op.outputs[0]))
+    before, after = source.shape[1], target.shape[1]
+    if op.code == "RESIZE_BILINEAR":
+        places = bilinear_places(op, source, before, after)
+        firsts, lasts = places["low"], np.maximum(places["low"], places["high"])
+    else:
+        firsts = lasts = nearest_places(op, before, after)
+    if int(lasts.max()) >= before:
+        return None
+    ends, is_aligned = lasts + 1, bool(op.options.get("align_corners")) and min(before, after) > 1
+    step = Fraction(before - 1, after - 1) if is_aligned else Fraction(before, after)
+    spans = Spans(tuple(firsts.tolist()), tuple(ends.tolist()), step)
+    return RowReach(int((ends - firsts).max()), 1, 0, None, spans)
 
 
 def _joins_rows(op: Operator, tensors: Sequence[Tensor]) -> bool:
@@ -162,9 +208,12 @@ def band_of(
     """Return an operator that computes a band, and the tensors with the band's shapes."""
     changed, rows = list(tensors), band.rows
     height = (rows - 1) * reach.stride + reach.taps - band.above - band.below
+    whole = tuple(tensors[i].shape[1] for i in (op.inputs[0], op.outputs[0]))
     for index in moving_inputs(op, tensors):
         changed[index] = _with_rows(tensors[index], height)
     changed[op.outputs[0]] = _with_rows(tensors[op.outputs[0]], rows)
+    if op.code in RESIZES:
+        return replace(op, options={**op.options, ROW_OF: whole}), tuple(changed)
     axes = _axes(op, tensors) if op.code in (*CONVOLUTIONS, *POOLS) else None
     if axes is None:
         return op, tuple(changed)

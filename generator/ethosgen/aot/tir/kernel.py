@@ -40,6 +40,9 @@ class Kernel:
     kernel reads and writes both from start to end. None if they must be apart."""
     in_place: bool = False
     """Whether its output may be exactly where its first input is, if they have the same size."""
+    row_tables: int = 0
+    """So many of `constants`, the first ones, have an entry for each row of a whole output; a
+    kernel of one row reads the entry at the pointer."""
 
     @property
     def returns_status(self) -> bool:

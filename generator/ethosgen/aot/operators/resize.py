@@ -139,9 +139,18 @@ def _mixed(nest: Nest, corners: Sequence[Any], down: Any, across: Any, single: b
 
 
 def bilinear_places(op: Operator, source: Tensor, before: int, after: int) -> dict[str, Array]:
-    """Return lower index, upper index and the fraction between them, as the type needs them."""
+    """Return lower index, upper index and the fraction between them, as the type needs them.
+
+    UnsupportedError if the rounded scale leads past the input, whose end TFLite does not check.
+    """
     is_single = source.dtype == "float32" or bool(op.options.get(UNSIGNED))
-    return (single_places if is_single else _fixed_places)(op, before, after)
+    places = (single_places if is_single else _fixed_places)(op, before, after)
+    if int(places["low"].max()) >= before:
+        raise UnsupportedError(
+            f"it enlarges {before} to {after} with a rounded scale that leads past the input, so "
+            "TFLite reads other memory"
+        )
+    return places
 
 
 def single_places(op: Operator, before: int, after: int) -> dict[str, Array]:

@@ -156,8 +156,8 @@ def _of_window(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
     return replace(reach, fill=zero) if source.dtype == "int8" or not zero else None
 
 
-def _of_resize(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
-    """Return the reach of a resize; None if TFLite's rounding leaves the picture."""
+def _of_resize(op: Operator, tensors: Sequence[Tensor]) -> RowReach:
+    """Return the reach of a resize."""
     source, target = (tensors[i] for i in (op.inputs[0], op.outputs[0]))
     before, after = source.shape[1], target.shape[1]
     if op.code == "RESIZE_BILINEAR":
@@ -165,8 +165,6 @@ def _of_resize(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
         firsts, lasts = places["low"], np.maximum(places["low"], places["high"])
     else:
         firsts = lasts = nearest_places(op, before, after)
-    if int(lasts.max()) >= before:
-        return None
     ends, is_aligned = lasts + 1, bool(op.options.get("align_corners")) and min(before, after) > 1
     step = Fraction(before - 1, after - 1) if is_aligned else Fraction(before, after)
     spans = Spans(tuple(firsts.tolist()), tuple(ends.tolist()), step)

@@ -156,11 +156,11 @@ def _nearest_unevenly(net: NetworkBuilder) -> int:
     return net.depthwise(_resized(net, x, (5, 4), half_pixel_centers=True))
 
 
-def _from_one_row(net: NetworkBuilder) -> int:
-    """Repeat a picture of one row, as the pooled branch of a segmentation network does."""
-    x = net.conv2d(net.input((1, 1, 4, 4)), 4, (1, 1))
-    x = _resized(net, x, (9, 8), "BILINEAR", align_corners=True)
-    return net.depthwise(net.conv2d(_resized(net, x, (1, 4), "BILINEAR"), 4, (1, 1)))
+def _to_one_row_and_back(net: NetworkBuilder) -> int:
+    """Shrink a picture to one row and repeat it, as a segmentation network's pooled branch does."""
+    x = net.conv2d(net.input((1, 9, 4, 4)), 4, (3, 3))
+    x = net.conv2d(_resized(net, x, (1, 4), "BILINEAR"), 4, (1, 1))
+    return net.depthwise(_resized(net, x, (9, 8), "BILINEAR", align_corners=True), (3, 3))
 
 
 def _segmentation(net: NetworkBuilder) -> int:
@@ -209,7 +209,7 @@ NETWORKS: dict[str, Build] = {
     "blended": _blended,
     "blended smaller": _blended_smaller,
     "nearest unevenly": _nearest_unevenly,
-    "from one row": _from_one_row,
+    "to one row": _to_one_row_and_back,
     "segmentation": _segmentation,
     "bytes": _of_bytes,
     "floats": _of_floats,

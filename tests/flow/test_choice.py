@@ -157,6 +157,16 @@ def test_marked_operators_come_back_as_they_were(tmp_path: Path, kept: list[int]
     assert marked.graph.tensors == network.graph.tensors
 
 
+def test_tensors_of_the_cpus_part_alone_have_no_place_in_velas(tmp_path: Path) -> None:
+    network = large(tmp_path / "n.tflite")
+    graph, kept = network.graph, [0, 1, 2]
+    marked = mark(network, kept, is_apart=True)
+    inner = {*graph.operators[0].outputs, *graph.operators[1].outputs}
+    assert {t.index for t in marked.graph.tensors if t != graph.tensors[t.index]} == inner
+    assert {marked.graph.tensors[i].shape for i in inner} == {(1,)}
+    assert unmark(marked, network, is_apart=True).graph == graph
+
+
 def test_an_lstm_on_the_cpu_keeps_its_absent_inputs() -> None:
     net = NetworkBuilder("recurrent", seed=1)
     network = parse_network(net.build(lstm(net, net.input((1, 2, 4), scale=0.02), 5)), "recurrent")

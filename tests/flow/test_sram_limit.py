@@ -9,12 +9,16 @@ import pytest
 from ethosgen import flow
 from ethosgen.flow import create_project, sram_limit
 from ethosgen.flow.costs import sram_bytes
+from ethosgen.flow.head import REASON
 from ethosgen.project import open_project
 from ethosgen.values.errors import CapacityError
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
+from ethosgen.values.report import Report
 from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule, Streaming
 from ethosgen.values.watch import Watch
+from ethosgen.verdict.judgement import Inputs
+from tests.support.needs import needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.small_models import image_net
 
@@ -91,32 +95,57 @@ def test_the_cpu_alone_has_bands_of_rows(tmp_path: Path) -> None:
     assert less.chosen.cost.cycles > less.larger.cost.cycles == choice.chosen.cost.cycles
 
 
-@pytest.mark.parametrize("mode", [OffloadMode.AUTO, OffloadMode.ALL])
-def test_auto_leaves_all_to_the_cpu_where_partitions_end_its_bands(
-    mode: OffloadMode, tmp_path: Path
-) -> None:
-    """The CPU's ELU between two partitions needs both its tensors whole, in bands it does not."""
+WHOLE = 2 * 48 * 48 * 16
+"""The bytes of both tensors of the ELU below."""
+
+
+def _between(folder: Path, limit: int, mode: OffloadMode = OffloadMode.AUTO) -> Recipe:
+    """Return a recipe in which the CPU's ELU is between layers of the NPU, with whole tensors."""
     net = NetworkBuilder("between", seed=6)
     x = net.unary("ELU", net.conv2d(net.input((1, 48, 48, 1)), 16))
     y = net.max_pool(net.conv2d(x, 4, (3, 3), (2, 2)), (2, 2), (2, 2))
-    path = tmp_path / "between.tflite"
+    path = folder / "between.tflite"
     path.write_bytes(net.build(y))
-    whole = 2 * 48 * 48 * 16
     options = OffloadOptions(check=False, mode=mode, cpu_ops=("ELU",))
-    asked = replace(recipe_of(path, limit=whole), options=options)
-    assert create(asked, tmp_path / "npu").programs[0].plan.npu_operators == 3
-    less = replace(asked, sram_limit=whole // 2)
-    if mode is OffloadMode.ALL:
-        with pytest.raises(CapacityError, match="on ethos-u55-128"):
-            create(less, tmp_path / "cpu")
-        return
-    written = create(less, tmp_path / "cpu")
-    assert taken(written) <= whole // 2
-    (program,) = written.programs
-    assert {cpu.reason for cpu in program.plan.cpu_operators} == {
-        f"with the NPU nothing fits {whole // 2:,} bytes of SRAM"
-    }
-    assert len(program.plan.cpu_operators) == 4
+    return replace(recipe_of(path, limit=limit), options=options)
+
+
+def test_auto_leaves_the_head_to_the_cpu_in_bands(tmp_path: Path) -> None:
+    usual = create(_between(tmp_path, WHOLE), tmp_path / "npu")
+    assert usual.programs[0].plan.npu_operators == 3
+    with pytest.raises(CapacityError, match="on ethos-u55-128"):
+        create(_between(tmp_path, WHOLE // 2, OffloadMode.ALL), tmp_path / "all")
+    recipe = _between(tmp_path, WHOLE // 2)
+    written = create(recipe, tmp_path / "auto")
+    assert taken(written) <= WHOLE // 2
+    plan = written.programs[0].plan
+    assert plan.npu_operators == 1
+    assert {cpu.reason for cpu in plan.cpu_operators} == {REASON}
+    (choice,) = written.choices
+    assert choice.larger is not None and choice.larger.cost.sram_bytes >= WHOLE
+    stored = open_project(tmp_path / "auto").network.options.schedule
+    assert stored == choice.chosen.schedule and stored.bands_above is not None
+
+
+def test_auto_leaves_all_to_the_cpu_where_that_is_faster_or_smaller(tmp_path: Path) -> None:
+    """The pool alone is not worth the start of the NPU, and its tensors would be whole."""
+    for limit in (12000, 8000):
+        written = create(_between(tmp_path, limit), tmp_path / str(limit))
+        assert taken(written) <= limit
+        (program,) = written.programs
+        assert {cpu.reason for cpu in program.plan.cpu_operators} == {
+            f"with the NPU nothing fits {limit:,} bytes of SRAM"
+        }
+        assert len(program.plan.cpu_operators) == 4
+    with pytest.raises(CapacityError, match=r"needs at least 7,\d+ bytes of SRAM on the CPU alone"):
+        create(_between(tmp_path, 4000), tmp_path / "least")
+
+
+@needs_qemu
+def test_a_head_in_bands_equals_tflite_micro(tmp_path: Path) -> None:
+    recipe = _between(tmp_path, WHOLE // 2)
+    report = flow.verify(recipe, flow.RunOptions(Inputs(None, 2, 11)), watch=Watch())
+    assert isinstance(report, Report) and report.passed
 
 
 def test_networks_share_the_arena(tmp_path: Path) -> None:

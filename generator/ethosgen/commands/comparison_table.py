@@ -194,12 +194,13 @@ def _tried_text(tried: Tried, chosen: Tried | None = None) -> str:
 
 
 def schedule_text(schedule: Schedule) -> str:
-    """Return a schedule: what is optimized, and the limit."""
+    """Return a schedule: what is optimized, the limit, and whether the CPU gets the head."""
     limit = "" if schedule.arena_bytes is None else f"≤ {size_text(schedule.arena_bytes)}"
     if schedule.arena_bytes is not None and schedule.arena_bytes < NO_TENSOR:
         limit = "with the least SRAM"
     name = "size" if schedule.strategy is Strategy.SIZE else "performance"
-    return f"{name} {limit}".strip()
+    head = "" if schedule.bands_above is None else "with the head in bands on the CPU"
+    return " ".join(filter(None, (name, limit, head)))
 
 
 def milliseconds(cost: Cost) -> str:

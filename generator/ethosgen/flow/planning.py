@@ -17,6 +17,7 @@ from ethosgen.backend import (
 )
 from ethosgen.backend.protocol import BoardMemories, DivisionTask, Wrapped
 from ethosgen.flow.choice import faster_plan
+from ethosgen.flow.head import with_head
 from ethosgen.flow.optimizing import Costing, optimized_for
 from ethosgen.flow.wrapping import UserAccelerators, estimate, offered_by
 from ethosgen.oracle.answers import Answer
@@ -203,6 +204,7 @@ class NetworkPlanner:
         task = self.task(network)
         if task is None:
             return self.accelerators.plan(plan_cpu_only(network, self.io, self.reason), allocation)
+        allocation = with_head(network.graph, self.accelerators.options.schedule, allocation)
         if self.accelerators.options.mode is OffloadMode.AUTO:
             return fastest_plan(task, allocation, self.accelerators)
         return self.accelerators.plan(

@@ -7,34 +7,101 @@ from dataclasses import replace
 from ethosgen.board import Board
 from ethosgen.flow.costs import SRAM, Place, cost_of
 from ethosgen.flow.fronts import explore
+from ethosgen.flow.head import head_limits
 from ethosgen.project import SHARED_PARTS, part_sizes
-from ethosgen.values.configurations import SramChoice, Tried
+from ethosgen.values.configurations import Cost, SramChoice, Tried
 from ethosgen.values.errors import CapacityError, EthosgenError
 from ethosgen.values.grammar import counted
 from ethosgen.values.plan import OffloadMode
 from ethosgen.values.program import Program
+from ethosgen.values.schedule import Streaming
 from ethosgen.values.watch import Watch
+
+STRIPED = 1.5
+"""The NPU may need this many times less than whole tensors, by Vela's stripes."""
 
 
 def fit(limit_bytes: int, place: Place, watch: Watch) -> tuple[Program, SramChoice]:
     """Return the fastest program whose parts in SRAM fit a limit in bytes, and the choice.
 
     Strategies and arena limits are tried without the check of outputs, which only the chosen
-    program gets. If nothing fits with the NPU, `--offload auto` leaves all operators to the CPU:
-    chains of bands end where a partition begins, since its tensors are whole. CapacityError names
-    the smallest possible size if it is above the limit.
+    program gets. If nothing fits with the NPU, `--offload auto` leaves the first operators to the
+    CPU, in bands of rows, or all of them: whatever is faster. CapacityError names the smallest
+    possible size if it is above the limit.
     """
+    trials = _explored(limit_bytes, place, watch)
     try:
-        return _fastest(limit_bytes, place, watch)
+        return _fastest(limit_bytes, place, trials, watch)
     except CapacityError:
-        options = place.settings.options
-        if place.accelerator is None or options.mode is not OffloadMode.AUTO:
+        is_auto = place.settings.options.mode is OffloadMode.AUTO
+        found = _with_bands(limit_bytes, place, trials, watch) if is_auto else []
+        if not place.accelerator or not found:
             raise
-        alone = replace(place.settings, options=replace(options, mode=OffloadMode.NONE))
-        with suppress(EthosgenError):
-            program, choice = _fastest(limit_bytes, replace(place, settings=alone), watch)
-            return _with_reason(program, limit_bytes), choice
-        raise
+    program, choice = min(found, key=lambda one: _time(one[1].chosen.cost))
+    less = min((other.chosen for _, other in found), key=lambda tried: tried.cost.sram_bytes)
+    is_less = less.cost.sram_bytes < choice.chosen.cost.sram_bytes
+    larger = trials[0] if trials else None
+    return program, replace(choice, smaller=less if is_less else choice.smaller, larger=larger)
+
+
+def _explored(limit_bytes: int, place: Place, watch: Watch) -> list[Tried]:
+    """Return the front of what strategies and arena limits give, by SRAM."""
+    with watch.phase("limit", f"trying strategies and arena limits for '{place.network.name}'"):
+        return explore(place.attempt, place.settings.options.schedule, limit_bytes)
+
+
+def _with_bands(
+    limit_bytes: int, place: Place, trials: Sequence[Tried], watch: Watch
+) -> list[tuple[Program, SramChoice]]:
+    """Return what fits with bands: the head of the network on the CPU, and all of it.
+
+    CapacityError if nothing fits and the CPU alone needs less than the trials.
+    """
+    found = []
+    with suppress(EthosgenError):
+        found.append(_with_head(limit_bytes, place, trials, watch))
+    options = replace(place.settings.options, mode=OffloadMode.NONE)
+    alone = replace(place, settings=replace(place.settings, accelerator=None, options=options))
+    tried = _explored(limit_bytes, alone, watch)
+    try:
+        program, choice = _fastest(limit_bytes, alone, tried, watch)
+        found.append((_with_reason(program, limit_bytes), choice))
+    except EthosgenError as error:
+        least = min((trial.cost.sram_bytes for trial in tried), default=limit_bytes)
+        is_less = not trials or least < trials[0].cost.sram_bytes
+        if not found and is_less and isinstance(error, CapacityError):
+            raise
+    return found
+
+
+def _time(cost: Cost) -> float:
+    return float(cost.cycles) if cost.seconds is None else cost.seconds
+
+
+def _with_head(
+    limit_bytes: int, place: Place, trials: Sequence[Tried], watch: Watch
+) -> tuple[Program, SramChoice]:
+    """Return the program with the shortest head on the CPU that fits, the rest on the NPU."""
+    name, usual = place.network.name, place.settings.options.schedule
+    least = trials[0].cost if trials else None
+    is_far = place.board.placement(place.mode).fast is not None
+    refusal = _too_large([name], least.sram_bytes if least else 0, limit_bytes, place)
+    if least is None or is_far or usual.stream is Streaming.OFF:
+        raise refusal
+    aim = max(least.arena_bytes - (least.sram_bytes - limit_bytes), 0)
+    with watch.phase("limit", f"trying heads of '{name}' on the CPU"):
+        for limit in head_limits(place.network.graph):
+            schedule = replace(usual, arena_bytes=aim, bands_above=limit)
+            tried = place.attempt(schedule) if limit <= STRIPED * aim else None
+            if tried and tried.sram_bytes <= limit_bytes:
+                break
+        else:
+            raise refusal
+    program = place.scheduled(schedule).compiled(watch)
+    cost = cost_of(program, place)
+    if cost.sram_bytes > limit_bytes or not cost.partitions:
+        raise refusal
+    return program, SramChoice(name, limit_bytes, Tried(schedule, cost))
 
 
 def _with_reason(program: Program, limit_bytes: int) -> Program:
@@ -45,11 +112,11 @@ def _with_reason(program: Program, limit_bytes: int) -> Program:
     return replace(program, plan=replace(plan, cpu_operators=operators))
 
 
-def _fastest(limit_bytes: int, place: Place, watch: Watch) -> tuple[Program, SramChoice]:
+def _fastest(
+    limit_bytes: int, place: Place, trials: Sequence[Tried], watch: Watch
+) -> tuple[Program, SramChoice]:
     """Return the fastest program within the limit, with one division of the network."""
     name = place.network.name
-    with watch.phase("limit", f"trying strategies and arena limits for '{name}'"):
-        trials = explore(place.attempt, place.settings.options.schedule, limit_bytes)
     if not trials:
         place.compiled(watch)  # raises the reason
     position = sum(trial.cost.sram_bytes <= limit_bytes for trial in trials)

@@ -195,6 +195,8 @@ def _write_schedule(schedule: Schedule) -> dict[str, Any]:
         written["stream"] = schedule.stream.value
     if schedule.fetch_bytes is not None:
         written["fetch_bytes"] = schedule.fetch_bytes
+    if schedule.bands_above is not None:
+        written["bands_above"] = schedule.bands_above
     asked = {"feed": schedule.feed, "step": schedule.steps}
     return {**written, **{option: True for option, is_asked in asked.items() if is_asked}}
 
@@ -336,6 +338,7 @@ def _read_schedule(schedule: Mapping[str, Any]) -> Schedule:
         bool(schedule.get("feed", False)),
         bool(schedule.get("step", False)),
         schedule.get("fetch_bytes"),
+        schedule.get("bands_above"),
     )
 
 

@@ -42,6 +42,9 @@ class Schedule:
     """Whether an inference can be run in slices."""
     fetch_bytes: int | None = None
     """The SRAM for copies of the CPU's next weights; 0 for none, None as the board's file says."""
+    bands_above: int | None = None
+    """With an NPU, the CPU computes the network's head, in bands of rows: up to the last operator
+    that needs more bytes than this for whole tensors. None for no head."""
 
     @property
     def is_sliced(self) -> bool:

@@ -57,6 +57,7 @@ class Cutting:
             for i in self._lives
         }
         self._rooms = [step.kernel.workspace_bytes if step.kernel else 0 for step in schedule.steps]
+        self._scratch = _scratches(schedule)
         self._rows = row_steps(schedule)
         self._fed = fed_inputs(schedule)
         self._cuts: dict[RowChain, Cut | None] = {}
@@ -130,7 +131,11 @@ class Cutting:
 
     def _alone(self, index: int) -> Cut:
         step = self.schedule.steps[index]
-        live = sum(size for i, size in self._sizes.items() if index in self._lives[i])
+        scratch = self._scratch.get(index, 0)
+        inside = self.schedule.plan.offsets if scratch else {}
+        live = scratch + sum(
+            size for i, size in self._sizes.items() if index in self._lives[i] and i not in inside
+        )
         shares = step.in_place or goes_in_place(step.operator) or step.operator.code in SAME_BYTES
         written = self.schedule.writes(step)
         if shares and len(written) == 1:
@@ -178,6 +183,13 @@ class Cutting:
             copied = pace.rows if tensor in pacing.inputs else 0
             cycles += BYTE_CYCLES * row_bytes(self.tensors[tensor]) * (moves + copied)
         return Cut(chain.first, chain.end, size, cycles, chain)
+
+
+def _scratches(schedule: StepSchedule) -> dict[int, int]:
+    """Return the bytes of Vela's scratch during the steps from the first partition to the last."""
+    on_npu = [index for index, step in enumerate(schedule.steps) if step.on_npu]
+    size = sum(scratch.bytes for scratch in schedule.plan.scratches)
+    return dict.fromkeys(range(on_npu[0], on_npu[-1] + 1), size) if on_npu else {}
 
 
 def chains_of(cuts: Sequence[Cut]) -> tuple[RowChain, ...]:

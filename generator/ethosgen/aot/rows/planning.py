@@ -21,14 +21,16 @@ def ready_schedule(plan: Plan, name: str) -> StepSchedule:
 
     With Streaming.AUTO there are chains only if the arena exceeds the options' limit without them,
     or if the input is fed by rows. If nothing meets the limit, the smallest schedule is returned.
-    With an NPU there are none, since its compiler has placed the tensors.
+    With an NPU there are none, since its compiler has placed the tensors, unless the options give
+    the CPU the network's head.
     """
     asked, among = plan.options.schedule, libraries(plan.extension)
     limit = 0 if asked.stream is Streaming.ALWAYS else asked.arena_bytes
     schedule = with_kernels(make_schedule(plan), among)
     require_slices(schedule)
     usual = fuse_chains(schedule, among)
-    is_off = asked.stream is Streaming.OFF or any(step.on_npu for step in usual.steps)
+    is_placed = asked.bands_above is None and any(step.on_npu for step in usual.steps)
+    is_off = asked.stream is Streaming.OFF or is_placed
     if not asked.feed and (is_off or limit is None or arena_bytes(usual) <= limit):
         return usual
     limit = NO_LIMIT if limit is None else limit

@@ -274,6 +274,7 @@ def _divide(task: DivisionTask, allocation: Allocation[OperatorIndex]) -> "Divis
             allocation,
             task.cpu.require_places,
             reach if npu.has_simulator else None,
+            asked.bands_above is not None,
         ),
     )
 

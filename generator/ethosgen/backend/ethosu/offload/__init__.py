@@ -129,7 +129,7 @@ class _Attempt:
         tied = self._tied(staying)
         while True:
             staying |= tied
-            marked = mark(self.reworded, staying, self.awaited)
+            marked = mark(self.reworded, staying, self.awaited, is_apart=request.is_apart)
             compiled = request.vela.compile(marked, request.io, limit_s, request.ignore)
             reasons = Allocation({index: Kept(reason) for index, reason in staying.items()})
             division = _division(self.network, request, compiled, reasons | request.allocation)
@@ -170,7 +170,8 @@ def _division(
 ) -> Division:
     """Return the division from Vela's output."""
     spans = read_spans(compiled.log) if request.io is IoStyle.CALLER else None
-    residual = Residual(unmark(compiled.network, network), network, spans)
+    restored = unmark(compiled.network, network, is_apart=request.is_apart)
+    residual = Residual(restored, network, spans)
     origin = Origin(network.graph, residual.graph, compiled.tables)
     on_cpu = tuple(
         _with_reason(cpu, origin.on_cpu.get(cpu.operator), allocation)
@@ -184,6 +185,8 @@ def _division(
     marked = marked_operators(compiled.network)
     ordered = in_order(graph, marked, network, placed=bool(residual.offsets))
     moved = outgrown(graph, ordered.operators)  # only the CPU uses them, so they can move
+    if request.is_apart:
+        moved |= residual.offsets.keys() - residual.npu_tensors
     plan = replace(
         compiled_plan(network, request, compiled, residual, partitions),
         residual=with_own_shapes(ordered, network.graph, origin.on_cpu),

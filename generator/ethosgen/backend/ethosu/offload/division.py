@@ -29,7 +29,8 @@ class Request:
 
     `ignore` names operators (CONV_2D) that must stay, `allocation` has others. `require` raises
     RefusalError for a plan that the CPU cannot execute. `reach` returns how many bytes of a region
-    a stream of a precompiled network uses, for networks that do not say so.
+    a stream of a precompiled network uses, for networks that do not say so. With `is_apart` Vela
+    places no tensors that only the CPU uses.
     """
 
     vela: Vela
@@ -38,6 +39,7 @@ class Request:
     allocation: Allocation[OperatorIndex] = FREE
     require: Callable[[Plan], None] = accept
     reach: Reach | None = None
+    is_apart: bool = False
 
 
 @dataclass(frozen=True)

@@ -18,22 +18,37 @@ _MARKED = re.compile(rf"{_MARK}(\d+)")
 
 
 def mark(
-    network: Network, keep: Collection[int], awaited: Mapping[int, Sequence[int]] | None = None
+    network: Network,
+    keep: Collection[int],
+    awaited: Mapping[int, Sequence[int]] | None = None,
+    *,
+    is_apart: bool = False,
 ) -> Network:
     """Return the model with the operators of the entry graph in `keep` renamed to custom operators.
 
     `awaited` are tensors that some of them get as additional inputs, only to keep the order. bool
     inputs and outputs of the network that only these operators use become int8: Vela would convert
-    them on the NPU. Other graphs are omitted, since the operators that call them stay.
+    them on the NPU. Other graphs are omitted, since the operators that call them stay. With
+    `is_apart` tensors inside the CPU's part have one element, so Vela plans no memory for them.
     """
     graph, ends, awaited = network.graph, hidden_ends(network.graph, keep), awaited or {}
+    inner = inner_tensors(graph, keep) if is_apart else frozenset()
     if not keep and not ends:
         return network
     operators = tuple(
         _marked(op, awaited.get(op.index, ())) if op.index in keep else op for op in graph.operators
     )
     tensors = tuple(replace(t, dtype="int8") if t.index in ends else t for t in graph.tensors)
+    tensors = tuple(replace(t, shape=(1,)) if t.index in inner else t for t in tensors)
     return network.edited(replace(graph, tensors=tensors, operators=operators))
+
+
+def inner_tensors(graph: Graph, keep: Collection[int]) -> frozenset[int]:
+    """Return the tensors that only operators in `keep` write and read."""
+    ours = {i for op in graph.operators if op.index in keep for i in op.outputs}
+    others = {i for op in graph.operators if op.index not in keep for i in op.inputs}
+    variables = {i for i in ours if graph.tensors[i].is_variable}
+    return frozenset(ours - others - variables - {*graph.inputs, *graph.outputs})
 
 
 def _marked(operator: Operator, awaited: Sequence[int]) -> Operator:
@@ -42,12 +57,12 @@ def _marked(operator: Operator, awaited: Sequence[int]) -> Operator:
     return Operator(operator.index, CUSTOM, inputs, operator.outputs, custom_code=name)
 
 
-def unmark(network: Network, original: Network) -> Network:
+def unmark(network: Network, original: Network, *, is_apart: bool = False) -> Network:
     """Return Vela's output for a marked model, with the operators' real names and options.
 
     Inputs and outputs that were bool are bool again, and true constants are 1 where Vela wrote -1.
     """
-    graph = network.graph
+    graph = _with_inner_shapes(network, original) if is_apart else network.graph
     operators = tuple(_restored(op, original.graph.operators) for op in graph.operators)
     ours, theirs = (*graph.inputs, *graph.outputs), original.graph
     ends = zip(ours, (*theirs.inputs, *theirs.outputs), strict=False)
@@ -58,6 +73,18 @@ def unmark(network: Network, original: Network) -> Network:
     )
     restored = replace(graph, operators=operators, tensors=tensors)
     return network.edited(restored, *network.graphs[1:])
+
+
+def _with_inner_shapes(network: Network, original: Network) -> Graph:
+    """Return Vela's graph with the shapes of tensors inside the CPU's part."""
+    graph, theirs, marked = network.graph, original.graph, marked_operators(network)
+    inner, tensors = inner_tensors(theirs, set(marked.values())), list(graph.tensors)
+    for index, source in marked.items():
+        outputs = zip(graph.operators[index].outputs, theirs.operators[source].outputs, strict=True)
+        for ours, other in outputs:
+            if other in inner:
+                tensors[ours] = replace(tensors[ours], shape=theirs.tensors[other].shape)
+    return replace(graph, tensors=tuple(tensors))
 
 
 def _with_plain_bools(tensor: Tensor) -> Tensor:

@@ -71,6 +71,12 @@ class Residual:
             if tensor in self.offsets
         }
 
+    @property
+    def npu_tensors(self) -> frozenset[int]:
+        """The tensors that partitions read or write."""
+        operators = (self.graph.operators[index] for index in self.npu_operators)
+        return frozenset(i for op in operators for i in (*op.inputs, *op.outputs))
+
     def commands(self, number: int) -> bytes:
         """Return a partition's command stream as Vela wrote it."""
         return self._payload(self.graph.operators[self.npu_operators[number]]).commands

@@ -81,10 +81,19 @@ def _alone(net: NetworkBuilder) -> int:
     return net.fully_connected(net.input((1, 96)), 24)
 
 
+def _large(net: NetworkBuilder) -> int:
+    """Three layers of 8,192 bytes of weights and more, behind a larger tensor."""
+    x = net.conv2d(net.input((1, 16, 16, 16)), 32, (3, 3), (2, 2))
+    x = net.conv2d(net.max_pool(x, (2, 2), (2, 2)), 70, (2, 2), padding="VALID")
+    x = net.conv2d(x, 120, (1, 1), (2, 2))
+    return net.fully_connected(net.reshape(x, (1, 480)), 24)
+
+
 NETWORKS: dict[str, Callable[[NetworkBuilder], int]] = {
     "layers": _layers,
     "int16": _wide,
     "a layer alone": _alone,
+    "large": _large,
 }
 
 
@@ -148,6 +157,32 @@ def test_copies_take_no_more_than_is_granted() -> None:
         assert program.arena_bytes <= usual.arena_bytes + granted
         counts.append(sum(fetch.bytes for fetch in program.fetches))
     assert counts == sorted(counts) and counts[-1] > counts[0]
+
+
+@needs_gcc
+@pytest.mark.parametrize("extension", [Extension.HELIUM, Extension.DSP, Extension.THUMB])
+def test_weights_beyond_what_is_granted_are_copied_in_portions(
+    extension: Extension, tmp_path: Path
+) -> None:
+    plan = plan_of("large", FetchRule(6 << 10), extension=extension)
+    usual = compile_program(replace(plan, fetch=FetchRule()), "net")
+    program = compile_program(plan, "net")
+    assert program.arena_bytes <= usual.arena_bytes + (6 << 10)
+    names = [step.name.split(" + ")[0] for step in program.steps]
+    assert names.count("CONCATENATION") == 3
+    weights = [fetch for fetch in program.fetches if fetch.bytes > 1 << 10]
+    assert len(weights) >= 9
+    assert sum(fetch.bytes for fetch in weights) > 4 * (6 << 10)
+    for model in MODELS:
+        run(program, plan, model, tmp_path / model)
+
+
+def test_layers_stay_whole_where_portions_are_no_use() -> None:
+    for rule in (FetchRule(64 << 10), FetchRule(100), FetchRule()):
+        program = compile_program(plan_of("large", rule), "net")
+        assert all("CONCATENATION" not in step.name for step in program.steps)
+    often = compile_program(plan_of("large", FetchRule(6 << 10, least_reads=4)), "net")
+    assert [step.name.split(" + ")[0] for step in often.steps].count("CONCATENATION") == 1
 
 
 def test_a_limit_of_the_arena_holds_with_copies() -> None:

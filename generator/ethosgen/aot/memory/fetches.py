@@ -11,11 +11,9 @@ from ethosgen.aot.graph.storage import SAME_BYTES
 from ethosgen.aot.graph.subgraphs import SUBGRAPHS
 from ethosgen.aot.kernels import NamedKernel, workspace_bytes
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
+from ethosgen.aot.memory.reading import reads_of
 from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.values.program import Constant, Fetch
-
-_ROWS = 2
-"""The rows of an output for which a kernel reads each weight once (aot/libraries)."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def _candidates(
             (index,) = steps
             if SUBGRAPHS not in schedule.steps[index].operator.options:
                 fetch = Fetch(constant.c_name, index, _before(schedule, index), size)
-                yield _Candidate(fetch, _reads(schedule, schedule.steps[index]))
+                yield _Candidate(fetch, reads_of(schedule.steps[index].operators, schedule.graph))
 
 
 def _before(schedule: StepSchedule, index: int) -> int:
@@ -85,17 +83,6 @@ def _before(schedule: StepSchedule, index: int) -> int:
 
 def _has_call(step: Step) -> bool:
     return bool(step.partition or step.tail or step.operator.code not in SAME_BYTES)
-
-
-def _reads(schedule: StepSchedule, step: Step) -> float:
-    """Return the number of times that a kernel reads each weight: one for every two rows."""
-    graph, tensors = schedule.graph, schedule.graph.tensors
-    weights = 0
-    for operator in step.operators:
-        inputs = (tensors[i] for i in operator.inputs if i >= 0)
-        weights += sum(t.elements for t in inputs if t.data is not None and len(t.shape) > 1)
-    macs = sum(graph.macs(operator) for operator in step.operators)
-    return max(1.0, macs / weights / _ROWS) if weights else 0.0
 
 
 def with_offsets(memory: MemoryPlan) -> tuple[Fetch, ...]:

@@ -1,14 +1,16 @@
 """The schedule of a plan with fused operators, and with chains if its options request them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ethosgen.aot.fuse.fusion import arena_bytes, fuse_chains, with_kernels
 from ethosgen.aot.libraries import libraries
+from ethosgen.aot.libraries.framework.library import Library
 from ethosgen.aot.rows.choice import NO_LIMIT, Cut, Cutting, chains_of
 from ethosgen.aot.rows.feeding import require_feed, require_slices
 from ethosgen.aot.rows.streaming import streamed
-from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
+from ethosgen.aot.schedule.portions import with_portions
+from ethosgen.aot.schedule.schedule import Step, StepSchedule, make_schedule
 from ethosgen.values.plan import Plan
 from ethosgen.values.schedule import Streaming
 
@@ -28,7 +30,7 @@ def ready_schedule(plan: Plan, name: str) -> StepSchedule:
     limit = 0 if asked.stream is Streaming.ALWAYS else asked.arena_bytes
     schedule = with_kernels(make_schedule(plan), among)
     require_slices(schedule)
-    usual = fuse_chains(schedule, among)
+    usual = _with_portions(schedule, fuse_chains(schedule, among), among)
     is_placed = asked.bands_above is None and any(step.on_npu for step in usual.steps)
     is_off = asked.stream is Streaming.OFF or is_placed
     if not asked.feed and (is_off or limit is None or arena_bytes(usual) <= limit):
@@ -47,6 +49,32 @@ def ready_schedule(plan: Plan, name: str) -> StepSchedule:
         return replace(made, stream_cycles=cycles)
 
     return _within(limit, cutting, with_chains, None if asked.feed else usual)
+
+
+def _with_portions(
+    schedule: StepSchedule, usual: StepSchedule, among: Sequence[Library]
+) -> StepSchedule:
+    """Return the usual schedule, or one with large layers in portions.
+
+    What it takes of the arena is no longer there for copies.
+    """
+    plan, graph, rule = schedule.plan, schedule.graph, schedule.plan.fetch
+    asked = plan.options.schedule
+    if not rule.bytes or asked.is_sliced:
+        return usual
+    divided = with_portions(graph, rule)
+    if divided is graph:
+        return usual
+    known = {step.operator.index: step for step in schedule.steps}
+    steps = tuple(known.get(op.index, Step(op, None)) for op in divided.operators)
+    made = with_kernels(replace(schedule, graph=divided, steps=steps), among)
+    made = fuse_chains(made, among)
+    growth = max(arena_bytes(made) - arena_bytes(usual), 0)
+    is_over = asked.arena_bytes is not None and arena_bytes(made) > asked.arena_bytes
+    if growth > rule.bytes / 2 or (growth and is_over):
+        return usual
+    left = replace(rule, bytes=rule.bytes - int(growth))
+    return replace(made, plan=replace(plan, fetch=left))
 
 
 def _within(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ethosgen.commands.sizes import SIZE, size_text
+from ethosgen.commands.sizes import SIZE, SIZE_OR_ZERO, size_text
 from ethosgen.values.errors import InputError
 
 
@@ -18,6 +18,13 @@ def test_a_size(typed: str, size: int) -> None:
 def test_what_is_no_size(typed: str) -> None:
     with pytest.raises(InputError, match=r"is not a size; write bytes, KiB or MiB"):
         SIZE.convert(typed, None, None)
+
+
+def test_some_options_take_zero() -> None:
+    assert SIZE_OR_ZERO.convert("0", None, None) == 0
+    assert SIZE_OR_ZERO.convert("64KiB", None, None) == 65536
+    with pytest.raises(InputError, match="is not a size"):
+        SIZE_OR_ZERO.convert("-1", None, None)
 
 
 def test_a_size_as_text() -> None:

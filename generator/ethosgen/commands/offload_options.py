@@ -9,7 +9,7 @@ import click
 
 from ethosgen.commands import completion
 from ethosgen.commands.choices import OpenChoice, ValueChoice
-from ethosgen.commands.sizes import SIZE
+from ethosgen.commands.sizes import SIZE, SIZE_OR_ZERO
 from ethosgen.oracle import choices
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.schedule import Schedule, Strategy, Streaming
@@ -39,7 +39,7 @@ STREAM = click.option(
 )
 FETCH = click.option(
     "--fetch",
-    type=SIZE,
+    type=SIZE_OR_ZERO,
     metavar="BYTES|KiB",
     help="SRAM for copies of the CPU's next weights, which the core or your DMA controller makes "
     "while a layer computes (docs/fetching.md); 0 for none [default: 32KiB where the board's file "

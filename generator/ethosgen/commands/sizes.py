@@ -9,14 +9,19 @@ from ethosgen.values.sizes import EXAMPLES, bytes_of
 
 
 class Size(click.ParamType):  # type: ignore[type-arg] # generic only since click 8.2
-    """A number of bytes, perhaps in KiB or MiB."""
+    """A number of bytes, perhaps in KiB or MiB; with `may_be_zero` also 0."""
 
     name = "size"
+
+    def __init__(self, *, may_be_zero: bool = False) -> None:
+        self._may_be_zero = may_be_zero
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the bytes; InputError for a text that is not a size, or less than a byte."""
         if isinstance(value, int):
             return value
+        if self._may_be_zero and str(value) == "0":
+            return 0
         size = bytes_of(str(value))
         if size is None:
             option = max(param.opts, key=len) if param else "size"
@@ -26,7 +31,7 @@ class Size(click.ParamType):  # type: ignore[type-arg] # generic only since clic
         return size
 
 
-SIZE = Size()
+SIZE, SIZE_OR_ZERO = Size(), Size(may_be_zero=True)
 
 
 def size_text(size: int) -> str:

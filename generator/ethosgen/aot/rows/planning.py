@@ -6,10 +6,10 @@ from dataclasses import replace
 from ethosgen.aot.fuse.fusion import arena_bytes, fuse_chains, with_kernels
 from ethosgen.aot.libraries import libraries
 from ethosgen.aot.libraries.framework.library import Library
+from ethosgen.aot.memory.portions import with_portions
 from ethosgen.aot.rows.choice import NO_LIMIT, Cut, Cutting, chains_of
 from ethosgen.aot.rows.feeding import require_feed, require_slices
 from ethosgen.aot.rows.streaming import streamed
-from ethosgen.aot.schedule.portions import with_portions
 from ethosgen.aot.schedule.schedule import Step, StepSchedule, make_schedule
 from ethosgen.values.plan import Plan
 from ethosgen.values.schedule import Streaming

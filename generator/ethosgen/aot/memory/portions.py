@@ -24,7 +24,7 @@ def with_portions(graph: Graph, rule: FetchRule) -> Graph:
     divided = {op.index: _widths(op, graph, rule) for op in graph.operators}
     if not any(divided.values()):
         return graph
-    grown = _Growth(graph)
+    grown = _Portions(graph)
     for op in graph.operators:
         if divided[op.index]:
             grown.divide(op, divided[op.index])
@@ -55,7 +55,7 @@ def _widths(op: Operator, graph: Graph, rule: FetchRule) -> list[int]:
     return [min(width, channels - first) for first in range(0, channels, width)]
 
 
-class _Growth:
+class _Portions:
     """A graph that grows by portions and the CONCATENATIONs behind them."""
 
     def __init__(self, graph: Graph) -> None:

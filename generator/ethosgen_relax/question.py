@@ -28,8 +28,9 @@ def refusals(networks: Sequence[Network], executor: Executor) -> list[str]:
 
 
 def content_of(network: Network) -> str:
-    """Return a digest of what a network computes."""
-    nameless = replace(network, name="network", source=None)
+    """Return a digest of what a network computes, whatever its name."""
+    graph = replace(network.graph, name="network")
+    nameless = replace(network, name="network", graphs=(graph,), source=None)
     return sha256(source_of(nameless).data).hexdigest()
 
 

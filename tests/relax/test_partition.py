@@ -23,7 +23,7 @@ from ethosgen.relax import (
     translates,
 )
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen_relax import question
+from ethosgen_relax import planning, question
 from tests.support.relax_networks import (
     Given,
     Quantized,
@@ -325,3 +325,11 @@ def test_impure_calls_are_refused() -> None:
     assert y is not None
     with pytest.raises(UnsupportedError, match="impure"):
         partition_for_ethosu(builder.get(), NPU)
+
+
+def test_a_partition_is_not_compiled_again_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    partitioned = partition_for_ethosu(whole_module(), NPU)
+    monkeypatch.setattr(planning, "_PLANS", plans := dict(planning._PLANS))
+    before = len(plans)
+    simulate_ethosu(partitioned)
+    assert len(plans) == before > 0

@@ -13,7 +13,9 @@ with `translates` how a new operator becomes one of ours.
 
 `partition_for_accelerators` does the same for one's own accelerators and libraries of kernels.
 `save_tflite` writes a module as a file for ethosgen's commands, `to_project` its firmware.
+`from_exported_program` reads the quantized programs of PyTorch that TVM's importer refuses.
 
+importing   PyTorch's programs as modules
 preparation checks modules
 executor    what runs partitions: an NPU, an accelerator or a library
 partition   composites, the answers about them, partitions
@@ -28,6 +30,7 @@ Users import it as ethosgen.relax.
 
 from ethosgen.frontend.relax.patterns import PATTERNS, Composite
 from ethosgen.frontend.relax.site import Site, translates
+from ethosgen_relax.importing import from_exported_program
 from ethosgen_relax.partition import (
     partition_for_accelerators,
     partition_for_arm_compute_lib,
@@ -43,6 +46,7 @@ __all__ = [
     "Composite",
     "Site",
     "Support",
+    "from_exported_program",
     "partition_for_accelerators",
     "partition_for_arm_compute_lib",
     "partition_for_cmsisnn",

@@ -25,20 +25,9 @@ from ethosgen.relax import (
 from ethosgen.values.errors import InputError
 from tests.relax.test_partition import NPU, floats, whole_module
 from tests.support.needs import needs_build, needs_cmsis_nn, needs_gcc, needs_qemu_user
-from tests.support.relax_networks import run
+from tests.support.relax_networks import LOADING, run
 
 pytestmark = pytest.mark.slow
-
-LOADING = """
-import sys
-import numpy as np
-import tvm
-from tvm import relax
-import ethosgen.relax
-machine = relax.VirtualMachine(tvm.runtime.load_module(sys.argv[1]), tvm.cpu())
-values = np.load(sys.argv[2])
-np.save(sys.argv[3], machine["main"](tvm.runtime.tensor(values)).numpy())
-"""
 
 
 def _places(module: tvm.IRModule) -> dict[str, str]:

@@ -194,7 +194,10 @@ PARTS = (
     Part(
         "torch",
         ("tests/frontend/pte/", "tests/frontend/torch/", "tests/frontend/test_digits.py"),
-        _of("frontend/pte/", "frontend/torch/", "quantization/"),
+        (
+            *_of("frontend/pte/", "frontend/torch/", "quantization/"),
+            "generator/ethosgen_relax/importing.py",
+        ),
         needs=(TORCH,),
     ),
     Part(

@@ -11,6 +11,17 @@ from tvm import relax
 Expression = Any
 Make = Callable[..., Expression]
 """Makes a float expression of float operands."""
+LOADING = """
+import sys
+import numpy as np
+import tvm
+from tvm import relax
+import ethosgen.relax
+machine = relax.VirtualMachine(tvm.runtime.load_module(sys.argv[1]), tvm.cpu())
+values = np.load(sys.argv[2])
+np.save(sys.argv[3], machine["main"](tvm.runtime.tensor(values)).numpy())
+"""
+"""A program that runs an exported library: its path, those of an input and of the output."""
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,11 @@ def convert(
     return {"graph": values, "in_float": dict(in_float)}, arrays
 
 
+def is_program(program: Any) -> bool:
+    """Return whether an object is an exported program."""
+    return isinstance(program, torch.export.ExportedProgram)
+
+
 def to_relax(program: Any) -> Any:
     """Return the module of Relax for a program, its parameters bound as constants."""
     program = known_operators(program.run_decompositions({}))

@@ -2,6 +2,7 @@
 
 normal      a dequantize for each use, the user's names
 patterns    the composites: which operators of Relax are one operator of ours
+matches     what a pattern cannot express of one
 composite   take a composite apart
 reading     module to graph, binding by binding
 layers, pools, elementwise, functions, moves, norms, choices, resizing

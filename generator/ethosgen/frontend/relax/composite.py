@@ -9,7 +9,7 @@ from tvm import relax
 from tvm.ir import Constant as RelaxConstant
 
 from ethosgen.frontend.relax.normal import bindings_of, operator_name
-from ethosgen.frontend.relax.patterns import PREFIX, WHOLES
+from ethosgen.frontend.relax.patterns import FLOAT, PREFIX, WHOLES
 from ethosgen.frontend.relax.site import Clamp, scalar
 
 
@@ -18,7 +18,8 @@ class CompositeIsland:
     """The parts of a composite: `arranging` are the bindings before the main operator.
 
     `name` is the result's before it is quantized, `kind` the composite's if its main operator is
-    several; `anchor` is the last of them, `numbers` are its constants.
+    several; `anchor` is the last of them, `numbers` are its constants. A composite on floats has no
+    `quantize`.
     """
 
     name: str
@@ -35,12 +36,15 @@ class CompositeIsland:
 def take_apart(function: Any) -> CompositeIsland:
     """Return the parts of a composite that `patterns` matched."""
     bindings = list(bindings_of(function))
-    main = str(function.attrs["Composite"]).removeprefix(PREFIX)
+    kind = str(function.attrs["Composite"]).removeprefix(PREFIX)
+    main = kind.removesuffix(FLOAT)
     values = {binding.var: binding.value for binding in bindings}
-    last = bindings[-1].value
-    while isinstance(last, relax.Var):
-        last = values[last]
-    top = last.args[0]
+    top: Any = bindings[-1].var
+    while isinstance(values[top], relax.Var):
+        top = values[top]
+    last = None if main != kind else values[top]
+    if last is not None:
+        top = last.args[0]
     name = top.name if isinstance(top, relax.Var) else "value"
     expression, clamp, bias = values[top], None, None
     if main in WHOLES:

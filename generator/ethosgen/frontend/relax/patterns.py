@@ -12,6 +12,8 @@ from typing import Any
 
 from tvm.relax.dpl import is_const, is_op, is_tuple, wildcard
 
+from ethosgen.frontend.relax.matches import is_composite, is_float_composite
+
 PREFIX = "ethosu."
 """The prefix of composites' names, as those of TVM's own partitioner for Ethos-U did."""
 
@@ -177,6 +179,10 @@ class Composite:
         """The name of the composite."""
         return PREFIX + self.operator.removeprefix("relax.").removeprefix("nn.")
 
+    def holds(self, context: Any) -> bool:
+        """Return whether a match is this composite (TVM's PatternCheckContext)."""
+        return is_composite(self.operator, (*LAYERS, "relax.matmul"), context)
+
 
 WHOLES = {"hard_swish": "relax.divide"}
 """Composites of several main operators, and one by which a module that has them is known."""
@@ -213,9 +219,14 @@ class FloatComposite(Composite):
         """The name of the composite."""
         return super().name + FLOAT
 
+    def holds(self, context: Any) -> bool:
+        """Return whether a match is this composite."""
+        return is_float_composite(self.operator, (*LAYERS, "relax.matmul"), context)
+
 
 def _float_layer(name: str) -> Pattern:
-    return is_op(name)(wildcard(), is_const())
+    """Match a layer with constant weights, bias?, clamp?."""
+    return clamped(with_bias(is_op(name)(wildcard(), _constant())))
 
 
 def _float_unary(name: str) -> Pattern:
@@ -229,7 +240,7 @@ def _float_binary(name: str) -> Pattern:
 FLOAT_PATTERNS: Sequence[FloatComposite] = (
     *(
         FloatComposite(name, partial(_float_layer, name))
-        for name in ("relax.nn.conv2d", "relax.matmul")
+        for name in ("relax.nn.conv1d", "relax.nn.conv2d", "relax.matmul")
     ),
     *(
         FloatComposite(name, partial(_float_unary, name))
@@ -237,20 +248,23 @@ FLOAT_PATTERNS: Sequence[FloatComposite] = (
     ),
     *(FloatComposite(name, partial(_float_binary, name)) for name in BINARIES[:6]),
 )
-"""Single operators on floats, after all of PATTERNS; a bias and a clamp are operators too."""
+"""Operators on floats, after all of PATTERNS: layers with bias and clamp, and single operators."""
 
 
 def fusion_patterns(
     operators: set[str], parts: Iterable[int] = (), table: Sequence[Composite] = PATTERNS
-) -> list[tuple[str, Any]]:
-    """Return name and pattern of the composites whose main operator is one of those given.
+) -> list[tuple[Any, ...]]:
+    """Return name, pattern and check of the composites whose main operator is one of those given.
 
     `parts` are the numbers of parts of all concatenations: each has a pattern of its own.
     """
-    patterns: list[tuple[str, Any]] = []
+    patterns: list[tuple[Any, ...]] = []
     for composite in table:
         if composite.operator == CONCAT:
-            patterns += [(composite.name, _concat(count)) for count in sorted(set(parts))]
+            found = [_concat(count) for count in sorted(set(parts))]
         elif WHOLES.get(composite.operator, composite.operator) in operators:
-            patterns.append((composite.name, composite.pattern()))
+            found = [composite.pattern()]
+        else:
+            continue
+        patterns += [(composite.name, pattern, {}, composite.holds) for pattern in found]
     return patterns

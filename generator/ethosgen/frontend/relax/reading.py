@@ -143,9 +143,11 @@ class Reading:
         operands = [self.values[parameter] for parameter in function.params]
         is_constant = all(isinstance(operand, DraftConstant) for operand in operands)
         kind = str(function.attrs["Composite"])
-        if is_constant or kind == RESCALING or kind.endswith(FLOAT):
+        if is_constant or kind == RESCALING:
             return self.inlined(function)
         island = take_apart(function)
+        if kind.endswith(FLOAT):
+            return self.in_floats(island, function)
         self.draft.name = island.name
         try:
             return self.in_integers(island, is_last)
@@ -171,6 +173,15 @@ class Reading:
             for index in operator.outputs:
                 self.in_float[self.draft.tensors[index].name] = why
 
+    def in_floats(self, island: CompositeIsland, function: Any) -> Operand:
+        """Translate a composite on floats: a layer with its bias and clamp as one operator."""
+        if island.bias is None and island.clamp is None:
+            return self.inlined(function)
+        self.draft.name = island.name
+        result = self.translated(self.site(island))
+        assert isinstance(result, Value)
+        return result
+
     def in_integers(self, island: CompositeIsland, is_last: bool) -> Value:
         scale, dtype = quantization(island.quantize)
         if not scale.is_per_tensor:
@@ -179,27 +190,29 @@ class Reading:
             raise NoIntegerForm("its int16 result has a zero point that is not 0")
         if dtype not in ("int8", "int16"):
             raise NoIntegerForm(f"its result is {dtype}")
-        for step in island.arranging:
-            self.values[step.var] = self.bound(step.value, step.var)
-        bias = None if island.bias is None else self.evaluate(island.bias)
-        site = Site(
-            self.draft,
-            island.anchor,
-            tuple(self.evaluate(argument) for argument in island.operands),
-            shape_of(island.anchor)[0],
-            dtype,
-            scale,
-            bias,
-            island.clamp,
-            island.kind,
-            island.numbers,
-            is_last,
-        )
+        site = replace(self.site(island), dtype=dtype, scale=scale, is_last=is_last)
         result = self.translated(site)
         assert isinstance(result, Value)
         if result.stands_for != scale:  # operators that only move elements keep the scale
             result = self.draft.rescaled(result, scale, dtype)
         return replace(result, is_real=False)
+
+    def site(self, island: CompositeIsland) -> Site:
+        """Return the place of a composite's main operator, on floats."""
+        for step in island.arranging:
+            self.values[step.var] = self.bound(step.value, step.var)
+        shape, dtype = shape_of(island.anchor)
+        return Site(
+            self.draft,
+            island.anchor,
+            tuple(self.evaluate(argument) for argument in island.operands),
+            shape,
+            dtype,
+            bias=None if island.bias is None else self.evaluate(island.bias),
+            clamp=island.clamp,
+            kind=island.kind,
+            numbers=island.numbers,
+        )
 
     def translated(self, site: Site) -> Any:
         translate = translators().get(

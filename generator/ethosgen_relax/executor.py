@@ -24,6 +24,8 @@ from ethosgen.verdict.exactness import exact_plan
 ETHOSU = "ethosu"
 MOVES = frozenset({"TRANSPOSE", "RESHAPE"})
 """Operators at a partition's ends that arrange data, and may run on the host's CPU."""
+CLAMPS = frozenset({"MAXIMUM", "MINIMUM"})
+"""Operators that clamp another's result to a constant, and may run there too."""
 
 
 class Executor(Protocol):
@@ -48,6 +50,10 @@ class Executor(Protocol):
     @property
     def moves(self) -> frozenset[str]:
         """Operators of a partition that may stay on the CPU."""
+
+    @property
+    def clamps(self) -> frozenset[str]:
+        """Operators that may stay on the CPU if they clamp the result of another one."""
 
     def require(self) -> None:
         """Raise UnsupportedError if it cannot run on this machine."""
@@ -92,6 +98,7 @@ class EthosuExecutor:
     accelerator: Accelerator
     codegen: str = ETHOSU
     moves: frozenset[str] = frozenset()
+    clamps: frozenset[str] = frozenset()
     steps: float = 0.0
 
     @property
@@ -126,6 +133,7 @@ class WrappedExecutor:
     name: str
     steps: float = 0.0
     moves: frozenset[str] = MOVES
+    clamps: frozenset[str] = CLAMPS
     version: str = ""
 
     @cached_property

@@ -31,7 +31,7 @@ from ethosgen_relax.executor import (
 from ethosgen_relax.island import CODEGEN, COMPOSITE, PLACE, RESULT, Island, read_island
 from ethosgen_relax.planning import plan_of
 from ethosgen_relax.preparation import prepared
-from ethosgen_relax.question import refusals
+from ethosgen_relax.question import may_stay, refusals
 from ethosgen_relax.report import LEFT, REASON
 
 NPU = "npu"
@@ -266,7 +266,7 @@ def _left_over(function: Any, name: str, executor: Executor, check: bool) -> dic
     island = None
     try:
         island = read_island(function, name)
-        return _on_cpu(island, plan_of(island.network, executor, check), executor.moves)
+        return _on_cpu(island, plan_of(island.network, executor, check), executor)
     except UnsupportedError as error:
         places = (
             _attribute(binding.value, PLACE)
@@ -276,14 +276,14 @@ def _left_over(function: Any, name: str, executor: Executor, check: bool) -> dic
         return dict.fromkeys(places, str(error))
 
 
-def _on_cpu(island: Island, plan: Plan, moves: frozenset[str]) -> dict[str, str]:
+def _on_cpu(island: Island, plan: Plan, executor: Executor) -> dict[str, str]:
     """Return the composites that compute partly on the CPU, with the reasons."""
     graph = island.network.graph
     makers = {graph.tensors[op.outputs[0]].name: op for op in graph.operators}
     reasons: dict[str, str] = {}
     for cpu in plan.cpu_operators:
         operator = makers.get(cpu.output)
-        if operator is not None and operator.code in moves:
+        if operator is not None and may_stay(operator, graph, executor):
             continue
         places = set(island.places) if operator is None else {island.places[operator.index]}
         reasons |= dict.fromkeys(places, f"{cpu.code}: {cpu.reason}")

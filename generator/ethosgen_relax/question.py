@@ -49,11 +49,19 @@ def _asked(networks: Sequence[Network], executor: Executor) -> list[str]:
 
 def _computing(graph: Graph, first: int, executor: Executor) -> list[OperatorIndex]:
     """Return the operators of a part that its executor must run, in the whole's numbering."""
-    return [
-        OperatorIndex(first + operator.index)
-        for operator in graph.operators
-        if operator.code not in executor.moves
-    ]
+    own = [operator for operator in graph.operators if operator.code not in executor.moves]
+    main = [operator for operator in own if not may_stay(operator, graph, executor)]
+    return [OperatorIndex(first + operator.index) for operator in main or own]
+
+
+def may_stay(operator: Operator, graph: Graph, executor: Executor) -> bool:
+    """Return whether an operator of a partition may run on the CPU: a move, or a constant clamp."""
+    if operator.code in executor.moves:
+        return True
+    if operator.code not in executor.clamps:
+        return False
+    bound = graph.tensors[operator.inputs[1]]
+    return bound.data is not None and bound.elements == 1
 
 
 def _refusal(

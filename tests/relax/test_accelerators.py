@@ -25,7 +25,15 @@ from ethosgen.relax import (
 from ethosgen.values.errors import InputError
 from tests.relax.test_partition import NPU, floats, whole_module
 from tests.support.needs import needs_build, needs_cmsis_nn, needs_gcc, needs_qemu_user
-from tests.support.relax_networks import LOADING, run
+from tests.support.relax_networks import (
+    LOADING,
+    Given,
+    Quantized,
+    edge_samples,
+    operator,
+    run,
+    weights,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -118,6 +126,68 @@ def test_floats_on_a_library_within_the_allowed_steps(steps: float, deep: str) -
     )
     for one, other in zip(ours, theirs, strict=True):
         assert np.abs(one - other).max() <= np.abs(other).max() / 256
+
+
+def _layer(*clamp: Any, seed: int = 3) -> tvm.IRModule:
+    """Build a convolution of floats with a bias, as importers write it, and a clamp."""
+    values = np.random.default_rng(seed)
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((1, 4, 8, 8), "float32"))
+    kernel, bias = (
+        relax.const(values.normal(size=shape).astype(np.float32))
+        for shape in ((8, 4, 3, 3), (8, 1, 1))
+    )
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            y = builder.emit(relax.op.nn.conv2d(x, kernel, padding=1))
+            y = builder.emit(relax.op.add(y, bias))
+            if clamp:
+                y = builder.emit(relax.op.clip(y, *clamp))
+            result = builder.emit_output(y)
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+@needs_qemu_user
+@pytest.mark.acl
+@pytest.mark.parametrize("clamp", [(), (0, np.inf), (0, 6), (-0.5, 0.7)], ids=str)
+def test_a_float_layer_is_one_composite_with_bias_and_clamp(clamp: tuple[float, ...]) -> None:
+    module = _layer(*clamp)
+    (support,) = support_report(partition_for_arm_compute_lib(module))
+    assert "differ from TensorFlow Lite Micro's by up to 0.1 steps" in support.reason
+    partitioned = partition_for_arm_compute_lib(module, allow_difference=1.0)
+    (support,) = support_report(partitioned)
+    assert (support.composite, support.partition) == ("acl.conv2d_f32", "acl_0")
+    samples = [[np.random.default_rng(i).normal(size=(1, 4, 8, 8)).astype("f4")] for i in range(3)]
+    ours, theirs = (run(m, samples) for m in (simulate_accelerators(partitioned), module))
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one[0], other[0], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param("matrix-engine", marks=needs_gcc),
+        pytest.param("cmsis-nn", marks=[needs_cmsis_nn, needs_gcc]),
+    ],
+)
+@pytest.mark.parametrize("clamp", [(0, 6), (-0.5, 0.7)], ids=str)
+def test_a_layer_of_integers_keeps_any_clamp(name: str, clamp: tuple[float, float]) -> None:
+    image, to = Given((1, 8, 8, 8), Quantized(0.05, 3)), Quantized(0.08, -10)
+    kernel, bias = weights((8, 8, 3, 3), Quantized(0.01)), np.linspace(-1, 1, 8, dtype="f4")
+
+    def make(x: Any) -> Any:
+        total = relax.op.add(relax.op.nn.conv2d(x, kernel), relax.const(bias.reshape(8, 1, 1)))
+        return relax.op.clip(total, *clamp)
+
+    module, samples = operator([image], to, make), edge_samples([image])
+    partitioned = partition_for_accelerators(module, [name])
+    (support,) = support_report(partitioned)
+    assert support.partition == f"{name.replace('-', '_')}_0"
+    ours = run(simulate_accelerators(partitioned), samples)
+    golden = run(simulate_ethosu(partition_for_ethosu(module, NPU)), samples)
+    for one, other in zip(ours, golden, strict=True):
+        np.testing.assert_array_equal(one[0], other[0])
 
 
 @needs_gcc

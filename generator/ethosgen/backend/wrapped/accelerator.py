@@ -202,8 +202,11 @@ class WrappedAccelerator:
         free: Collection[ResidualIndex],
         number: int,
     ) -> Taken | str:
-        """Return the first operation that takes the chain around an operator, or the refusal."""
-        why = ""
+        """Return the first operation that takes the chain around an operator, or the refusal.
+
+        A refusal of an operation for the operator's types says more than another operation's types.
+        """
+        why = other = ""
         index = ResidualIndex(operator.index)
         if index in allocation:
             return allocation[index].reason
@@ -225,8 +228,11 @@ class WrappedAccelerator:
                     return Taken(match, parameters, cycles, start_of(self.folder, match))
                 except Refusal as refusal:
                     reason = str(refusal)
-            why = why or reason
-        return why or f"it does not run {operator.code}"
+            if type_refusal(operation, site):
+                other = other or reason
+            else:
+                why = why or reason
+        return why or other or f"it does not run {operator.code}"
 
     def _refusal(
         self,

@@ -20,6 +20,7 @@ __all__ = [
     "create_project",
     "create_report",
     "draw_samples",
+    "flash_project",
     "identify",
     "place",
     "read",

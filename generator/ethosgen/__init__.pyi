@@ -9,6 +9,7 @@ from ethosgen.api import compare as compare
 from ethosgen.api import create_project as create_project
 from ethosgen.api import create_report as create_report
 from ethosgen.api import draw_samples as draw_samples
+from ethosgen.api import flash_project as flash_project
 from ethosgen.api import identify as identify
 from ethosgen.api import read as read
 from ethosgen.api import run_project as run_project

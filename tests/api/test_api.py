@@ -19,6 +19,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "report": api.create_report,
     "project": api.create_project,
     "build": api.build_project,
+    "flash": api.flash_project,
     "run": api.run_project,
     "compare": api.compare,
     "place": ethosgen.place,
@@ -26,7 +27,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "accuracy": api.accuracy,
     "identify": api.identify,
 }
-RENAMED = {"networks": "network", "input_path": "inputs", "strategy": "strategies"}
+RENAMED = {
+    **{"networks": "network", "input_path": "inputs", "strategy": "strategies"},
+    "ports": "port",
+}
 OPTIONS = {
     *("cpu_ops", "offload", "trust_compiler", "check", "optimize", "oracle", "steps"),
     "allow_fallback",
@@ -43,8 +47,10 @@ FOR_TERMINALS_AND_FILES = {
     *("with_ci", "ci_ethosgen", "pack", "trace", "no_times", "dumps"),
 }
 """The values have what these print or write."""
+BUILT = {"build", "flash", "run", "sweep", "identify"}
+"""Their files decide about the NPU."""
 FOR_BOARDS = {"host", "ports", "baud", "reset", "flasher", "build_directory", "files", "harness"}
-"""Commands alone reach a board on a line, or run an application by itself."""
+"""Most functions reach no board on a line, and run no application by itself."""
 
 
 @pytest.mark.parametrize("command", FUNCTIONS)
@@ -74,7 +80,7 @@ def test_every_function_takes_one_npu_by_one_name() -> None:
         names = {p.name for p in signature}.union(
             *(get_args(k)[0].__annotations__ for k in keywords)
         )
-        assert "npu" in names or command in ("build", "run", "sweep", "identify"), command
+        assert "npu" in names or command in BUILT, command
 
 
 def test_the_options_of_a_division_are_fields() -> None:

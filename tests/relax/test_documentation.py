@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import ethosgen
+import ethosgen.relax
 from tests import ROOT
 from tests.support.needs import needs_gcc
 
@@ -29,3 +31,11 @@ def test_the_example_runs_as_described(tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert float(lines.pop(3)) <= 1.01, "steps between a float module and integers"
     assert lines == SAID.findall(page) and len(lines) == 7
+
+
+def test_the_functions_for_users_of_microtvm_exist() -> None:
+    page = (ROOT / "docs" / "from_microtvm.md").read_text()
+    calls = re.findall(r"`(?:\w+ = )?ethosgen\.(relax\.)?(\w+)\(", page)
+    assert len(calls) > 6
+    for part, name in calls:
+        assert hasattr(ethosgen.relax if part else ethosgen, name), name

@@ -13,7 +13,13 @@ to follow long work.
 
 from ethosgen.api.firmware import FirmwareOptions
 from ethosgen.api.networks import NetworkLike, draw_samples, read
-from ethosgen.api.projects import build_project, create_project, identify, run_project
+from ethosgen.api.projects import (
+    build_project,
+    create_project,
+    flash_project,
+    identify,
+    run_project,
+)
 from ethosgen.api.runs import Run, create_report, simulate, verify
 from ethosgen.api.samples import SampleOptions
 from ethosgen.api.studies import AccuracyOptions, ComparisonOptions, accuracy, compare
@@ -37,6 +43,7 @@ __all__ = [
     "create_project",
     "create_report",
     "draw_samples",
+    "flash_project",
     "identify",
     "read",
     "run_project",

@@ -13,10 +13,12 @@ from ethosgen.api.networks import NetworkLike, files_of
 from ethosgen.api.progress import watch_of
 from ethosgen.api.runs import Run, load_outputs
 from ethosgen.api.samples import SampleOptions, judged_samples
+from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Announce, Watch
 
 if TYPE_CHECKING:
     from ethosgen.flow.identity import IdentityMatch
+    from ethosgen.targets import Line
     from ethosgen.toolchain import Built
 
 
@@ -70,6 +72,24 @@ def build_project(
     )
 
 
+def flash_project(
+    directory: str | os.PathLike[str],
+    *,
+    tool: str | None = None,
+    harness: bool = False,
+    announce: Announce | None = None,
+) -> Path:
+    """Write a firmware that was built for "serial" to its board; return the ELF: `ethosgen flash`.
+
+    Args:
+        directory: the project's folder.
+        tool: the name of a flash tool in the board's file; by default its first.
+        harness: in a project with an application, write the firmware that serves inferences.
+        announce: receives a line for each phase, such as `print`.
+    """
+    return flow.flash_project(Path(directory), tool=tool, harness=harness, watch=watch_of(announce))
+
+
 def identify(
     file: str | os.PathLike[str],
     *,
@@ -102,6 +122,10 @@ def run_project(
     network: str | None = None,
     oracle: str | None = None,
     profile: bool = False,
+    port: str | None = None,
+    baud: int | None = None,
+    reset: str | None = None,
+    host: str | None = None,
     announce: Announce | None = None,
     **samples: Unpack[SampleOptions],
 ) -> Run:
@@ -116,6 +140,10 @@ def run_project(
         oracle: the short name of the oracle that decides; by default TensorFlow Lite Micro if it
             can run the network.
         profile: count the cycles of each step; the project must have been built with it.
+        port: a board's serial port, or a URL of pyserial's; `on` is then "serial".
+        baud: the port's baud rate; by default the board's.
+        reset: the control line that resets the board: "none", "dtr" or "rts".
+        host: for Linux, USER@HOST of the computer to run on; `on` is then "ssh".
         announce: receives a line for each phase, such as `print`.
         **samples: the options of SampleOptions.
     """
@@ -123,6 +151,7 @@ def run_project(
     from ethosgen.project import open_project
 
     require_known(samples, SampleOptions)
+    on, line = _line(on, host, port, baud, reset)
     project = Path(directory)
     info = open_project(project)
     is_alone = network is not None or len(info.networks) == 1
@@ -138,6 +167,7 @@ def run_project(
                 inputs,
                 criteria=criteria,
                 output_path=outputs if is_alone else None,
+                line=line,
                 profile=profile,
             ),
             on=on,
@@ -145,3 +175,24 @@ def run_project(
             watch=watch_of(announce),
         )
         return Run(report, load_outputs(outputs))
+
+
+def _line(
+    on: str | None, host: str | None, port: str | None, baud: int | None, reset: str | None
+) -> tuple[str | None, "Line | None"]:
+    """Return a target, and what connects to a board or computer; InputError for a contradiction."""
+    from ethosgen.targets import SerialLine, SshHost
+
+    if port is None and (baud is not None or reset is not None):
+        raise InputError("baud and reset are a serial port's; name it with port")
+    if host is not None:
+        if port is not None or on not in ("ssh", None):
+            raise InputError("host is for on='ssh', and excludes port")
+        return "ssh", SshHost(host)
+    if port is None:
+        return on, None
+    if on not in ("serial", None):
+        raise InputError(f"port is for on='serial', not '{on}'")
+    if reset not in (None, "none", "dtr", "rts"):
+        raise InputError(f"reset is 'none', 'dtr' or 'rts', not '{reset}'")
+    return "serial", SerialLine(port, baud, reset)

@@ -107,17 +107,21 @@ def partition_for_accelerators(
     return _partitioned(module, executors, params, patterns, check)
 
 
-def partition_for_cmsisnn(module: tvm.IRModule, **options: Any) -> tvm.IRModule:
+def partition_for_cmsisnn(
+    module: tvm.IRModule, params: Mapping[str, Any] | None = None, **options: Any
+) -> tvm.IRModule:
     """Divide main between CMSIS-NN and the host; `options` are partition_for_accelerators'."""
-    return partition_for_accelerators(module, ["cmsis-nn"], **options)
+    return partition_for_accelerators(module, ["cmsis-nn"], params=params, **options)
 
 
-def partition_for_arm_compute_lib(module: tvm.IRModule, **options: Any) -> tvm.IRModule:
+def partition_for_arm_compute_lib(
+    module: tvm.IRModule, params: Mapping[str, Any] | None = None, **options: Any
+) -> tvm.IRModule:
     """Divide main between Arm Compute Library and the host, like `partition_for_cmsisnn`.
 
     On processors other than a 64-bit Arm the library runs under qemu-aarch64.
     """
-    return partition_for_accelerators(module, ["acl"], **options)
+    return partition_for_accelerators(module, ["acl"], params=params, **options)
 
 
 def _partitioned(

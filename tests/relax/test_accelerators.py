@@ -99,6 +99,24 @@ def test_libraries_by_the_names_that_tvm_had(
         np.testing.assert_array_equal(ours, theirs)
 
 
+@pytest.mark.parametrize("partition", [partition_for_cmsisnn, partition_for_arm_compute_lib])
+def test_libraries_take_the_weights_as_tvm_had_them(partition: Callable[..., Any]) -> None:
+    x, kernel = (
+        relax.Var(name, relax.TensorType(shape, "float32"))
+        for name, shape in (("x", (1, 4, 8, 8)), ("kernel", (8, 4, 3, 3)))
+    )
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, kernel]):
+        with builder.dataflow():
+            result = builder.emit_output(relax.op.nn.conv2d(x, kernel))
+        builder.emit_func_output(result)
+    held = {"kernel": np.ones((8, 4, 3, 3), np.float32)}
+    partitioned = partition(builder.get(), held)
+    assert len(partitioned["main"].params) == 1
+    (support,) = support_report(partitioned)
+    assert support.composite.endswith(".conv2d_f32") and not support.is_supported
+
+
 def _float_module() -> tvm.IRModule:
     values = np.random.default_rng(3)
     kernel = relax.const(values.normal(size=(8, 4, 3, 3)).astype(np.float32))

@@ -379,7 +379,8 @@ class _Chain:
 
 
 def _nexts(spans: Spans) -> Array:
-    return np.array(spans.nexts, np.int16)
+    is_short = max(spans.nexts) <= np.iinfo(np.int16).max
+    return np.array(spans.nexts, np.int16 if is_short else np.int32)
 
 
 def _done(pace: Pace, turn: Any) -> Any:

@@ -9,6 +9,7 @@ from ethosgen.values.watch import Announce
 from ethosgen_place.files import mesh_of
 from ethosgen_place.placement import PlacementRequest
 from ethosgen_place.placement import place as run
+from ethosgen_place.placer import Goal
 from ethosgen_place.report import PlacementReport
 
 PathLike = str | os.PathLike[str]
@@ -22,6 +23,7 @@ def place(
     stages: int | None = None,
     npu: str | None = None,
     replicas: int | None = None,
+    goal: Goal = "throughput",
     mapping: PathLike | None = None,
     output: PathLike | None = None,
     graph_output: PathLike | None = None,
@@ -43,6 +45,7 @@ def place(
         npu: the NPU of each element, such as "ethos-u55-128".
         replicas: the replicas of each task that states none itself, by default as many as make the
             whole faster.
+        goal: "throughput", or "latency" for a sample alone, with one element for each task.
         mapping: the file with a placement of your own, which is judged instead of ours.
         output: the file with the placement to write.
         graph_output: the file with the task graph to write.
@@ -59,6 +62,7 @@ def place(
             stages,
             npu,
             replicas,
+            goal,
             _path(mapping),
             _path(output),
             _path(graph_output),

@@ -11,7 +11,7 @@ import numpy as np
 
 from ethosgen_place.buffers import LEAST
 from ethosgen_place.layout import Placement
-from ethosgen_place.traffic import STEPS, hops
+from ethosgen_place.traffic import STEPS
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def _of_hand_overs(layout: Placement) -> Bound:
         each = [edge.bytes, depth * replication.counts[j]]
         sizes.append(np.tile(each, (replication.pairs(i, j), 1)))
     edges = np.concatenate(sizes)
-    ways = hops(flows, layout.elements, layout.system.mesh)
+    ways = layout.routing.hops(flows, layout.elements)
     transfers = ways * link.latency_s + edges[:, 0] / link.bytes_per_s
     periods = (transfers + layout.seconds[flows.receivers]) / edges[:, 1]
     worst = int(np.argmax(periods))

@@ -59,8 +59,8 @@ def _schema(name: str) -> str:
 @path_option(
     "--elements",
     metavar="FILE.toml",
-    help="Clock and memory of the elements, bandwidth and latency of the links, and elements that "
-    "differ or are dead [default: 400 MHz, 1 MiB, 1 GB/s, 20 ns for all].",
+    help="Clock and memory of the elements, bandwidth and latency of the links, elements that "
+    "differ, defects and energies [default: 400 MHz, 1 MiB, 1 GB/s, 20 ns for all].",
 )
 @click.option(
     "--stages",
@@ -82,6 +82,14 @@ def _schema(name: str) -> str:
     callback=_replicas,
     help="Elements for each task whose graph does not state them; auto: as many as make the whole "
     "faster.",
+)
+@click.option(
+    "--goal",
+    type=click.Choice(["throughput", "latency"]),
+    default="throughput",
+    show_default=True,
+    help="Many samples at a time, or a sample alone as soon as possible, with one element for each "
+    "task.",
 )
 @path_option(
     "--mapping",
@@ -148,7 +156,7 @@ def place(
 
 def report_lines(report: Any) -> Iterator[str]:
     """Yield the report for people."""
-    from ethosgen_place.report import rate
+    from ethosgen_place.report import energy, rate
 
     facts = report.as_json()
     slowest, latency, run = facts["slowest_task"], facts["latency_s"], facts["simulated"]
@@ -169,7 +177,12 @@ def report_lines(report: Any) -> Iterator[str]:
         f"best, limited by {bound['limit']}"
     )
     mean, longest = duration(latency["mean"]), duration(latency["max"])
-    yield f"  latency     {mean} on average, {longest} at most"
+    alone = duration(latency["alone"])
+    yield f"  latency     {mean} on average, {longest} at most; {alone} for a sample alone"
+    if cost := facts["energy_j_per_sample"]:
+        total = cost["work"] + cost["links"]
+        share = percent(cost["links"] / total)
+        yield f"  energy      {energy(total)} for each sample, {share} of it for bytes on links"
     if hot := facts["hottest_link"]:
         load = percent(hot["load"])
         yield f"  links       the hottest, {hot['link']}, is busy for {load} of the time"
@@ -200,6 +213,8 @@ def _next(asked: Any, report: Any) -> str:
         words += ["--mesh", str(asked.mesh)]
     if asked.elements is not None:
         words += ["--elements", str(asked.elements)]
+    if asked.goal != "throughput" and asked.output is None:
+        words += ["--goal", asked.goal]
     if asked.output is not None:
         return shlex.join([*words, "--mapping", str(asked.output)])
     if asked.graph_output is None and asked.stages is not None:

@@ -1,5 +1,6 @@
 """A placement with everything needed to judge it: replicas, their elements, their buffers."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,8 +9,12 @@ from typing import Any
 import numpy as np
 
 from ethosgen_place.ports import Gate, gates_of, port_flows
+from ethosgen_place.routing import Routing, routing_of
 from ethosgen_place.system import MeshSystem
-from ethosgen_place.traffic import Floats, Flows, Ints, Replication, hops, link_bytes
+from ethosgen_place.traffic import Floats, Flows, Ints, Replication
+
+_MOST_TURNS = 64
+"""The samples whose latency alone is computed: replicas take turns, so each may go another way."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,11 @@ class Placement:
         return seconds
 
     @cached_property
+    def routing(self) -> Routing:
+        """The ways through the mesh."""
+        return routing_of(self.system)
+
+    @cached_property
     def gates(self) -> tuple[Gate, Gate]:
         """The ports for inputs and those for outputs."""
         return gates_of(self.system)
@@ -47,7 +57,7 @@ class Placement:
     def hops(self) -> Ints:
         """The links of each flow."""
         with_port = np.arange(len(self.flows.bytes)) >= len(self.replication.flows.bytes)
-        return hops(self.flows, self._ends, self.system.mesh) + with_port
+        return self.routing.hops(self.flows, self._ends) + with_port
 
     @property
     def hop_bytes(self) -> float:
@@ -58,12 +68,54 @@ class Placement:
     def link_bytes(self) -> Floats:
         """The bytes of each link for each sample; the ports' links come last."""
         flows, total = self.flows, self.replication.total
-        inner = link_bytes(flows, self._ends, self.system.mesh)
+        inner = self.routing.link_bytes(flows, self._ends)
         outer = np.zeros(len(self._ends) - total)
         for ends in (flows.senders, flows.receivers):
             some = ends >= total
             np.add.at(outer, ends[some] - total, flows.bytes[some])
         return np.concatenate((inner, outer))
+
+    @cached_property
+    def lone_latency_s(self) -> float:
+        """The time that a sample takes that is alone in the mesh, the longest of some samples.
+
+        Links and elements are then free, so no measured latency is shorter for these samples.
+        """
+        turns = min(math.lcm(*self.replication.counts), _MOST_TURNS)
+        return max(self._latency_of(sample) for sample in range(turns))
+
+    def _latency_of(self, sample: int) -> float:
+        replication, graph = self.replication, self.replication.graph
+        pairs = zip(replication.first, replication.counts, strict=True)
+        on = [first + sample % count for first, count in pairs]
+        places = self.elements[on].tolist()
+        gates = [gate.links[places].tolist() for gate in self.gates]
+        ready, latency = [0.0] * len(on), 0.0
+        for number in graph.order:
+            task = graph.tasks[number]
+            came = self._transfer_s(gates[0][number], task.input_bytes)
+            end = max(ready[number], came) + float(self.seconds[on[number]])
+            latency = max(latency, end + self._transfer_s(gates[1][number], task.output_bytes))
+            for edge in graph.outgoing[number]:
+                receiver = graph.ends[edge][1]
+                links = len(self.routing.route(places[number], places[receiver]))
+                came = end + self._transfer_s(links, graph.edges[edge].bytes)
+                ready[receiver] = max(ready[receiver], came)
+        return latency
+
+    def _transfer_s(self, links: int, size: int) -> float:
+        link = self.system.link
+        return links * link.latency_s + size / link.bytes_per_s if size else 0.0
+
+    @property
+    def energy_j(self) -> tuple[float, float]:
+        """The joules of each sample's work, and of its bytes on links."""
+        energy, tasks = self.system.energy, self.replication.graph.tasks
+        work = sum(
+            task.cycles * energy.cycle_j + task.multiplications * energy.multiplication_j
+            for task in tasks
+        )
+        return work, self.hop_bytes * energy.link_byte_j
 
     @cached_property
     def _ends(self) -> Ints:

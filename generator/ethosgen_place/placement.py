@@ -31,6 +31,7 @@ from ethosgen_place.layout import Placement
 from ethosgen_place.mapping import laid_out, mapped
 from ethosgen_place.page import placement_page
 from ethosgen_place.picture import draw
+from ethosgen_place.placer import Goal
 from ethosgen_place.placer import place as place_graph
 from ethosgen_place.report import PlacementReport, report_of
 from ethosgen_place.simulation import simulate, simulate_steadily
@@ -46,7 +47,8 @@ class PlacementRequest:
     """The request to `ethosgen place`.
 
     `source` is a task graph or a network; `stages` and `npu` are for a network only. `replicas` is
-    None for as many as help. `mapping` is judged instead of our own placement.
+    None for as many as help, or for one each if the goal is the latency. `mapping` is judged
+    instead of our own placement.
     """
 
     source: Path
@@ -55,6 +57,7 @@ class PlacementRequest:
     stages: int | None = None
     npu: str | None = None
     replicas: int | None = None
+    goal: Goal = "throughput"
     mapping: Path | None = None
     output: Path | None = None
     graph_output: Path | None = None
@@ -121,6 +124,7 @@ def task_graph(network: Network, stages: int | None, npu: str | None) -> TaskGra
             name=name,
             cycles=sum(cycles[a:b]),
             memory_bytes=lives.memory(a, b),
+            multiplications=sum(graph.macs(op) for op in graph.operators[a:b]),
             input_bytes=lives.inputs(a, b),
             output_bytes=lives.outputs(a, b),
             operators=(a, b - 1),
@@ -193,7 +197,9 @@ def _lay_out(
     asked: PlacementRequest, graph: TaskGraph, system: MeshSystem, watch: Watch
 ) -> Placement:
     if asked.mapping is None:
-        return place_graph(graph, system, asked.replicas, asked.seed, watch)
+        return place_graph(graph, system, asked.replicas, asked.seed, watch, asked.goal)
+    if asked.goal != "throughput":
+        raise InputError("--goal contradicts --mapping, which is not changed")
     if asked.replicas is not None:
         raise InputError("--replicas contradicts --mapping, which says how many there are")
     return laid_out(read_mapping(asked.mapping), graph, system, f"mapping '{asked.mapping}'")

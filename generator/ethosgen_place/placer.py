@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import Literal
 
 import numpy as np
 
@@ -31,18 +32,26 @@ from ethosgen_place.traffic import Ints, Replication
 TOLERANCES = (0.02, 0.1, 0.3)
 """The shares by which lanes may make the slowest stage slower, tried while links are slower."""
 
+Goal = Literal["throughput", "latency"]
 _FEW, _TRIES = 1024, 4
 """Placements of at most _FEW replicas take so little time that the best of _TRIES is taken."""
 
 
 def place(
-    graph: TaskGraph, system: MeshSystem, replicas: int | None, seed: int, watch: Watch
+    graph: TaskGraph,
+    system: MeshSystem,
+    replicas: int | None,
+    seed: int,
+    watch: Watch,
+    goal: Goal = "throughput",
 ) -> Placement:
     """Return a placement with as many replicas as help, or `replicas` of each task.
 
-    A task's own number comes first. CapacityError if there are too many tasks or one fits nowhere.
+    A task's own number comes first. For a short latency there is one of each, since a sample meets
+    only one. CapacityError if there are too many tasks or one fits nowhere.
     """
-    choice = _Choice(graph, system, replicas)
+    merit = _merit if goal == "throughput" else _lone_merit
+    choice = _Choice(graph, system, replicas if goal == "throughput" else replicas or 1)
     choice.check()
     best: Placement | None = None
     tried: list[list[int]] = []
@@ -52,8 +61,8 @@ def place(
             continue
         tried.append(counts)
         watch.say(f"placing {counted(sum(counts), 'replica')}")
-        layout = _placed(graph, system, counts, choice, seed)
-        if best is None or _merit(layout) < _merit(best):
+        layout = min(_placed(graph, system, counts, choice, seed), key=merit)
+        if best is None or merit(layout) < merit(best):
             best = layout
         if not choice.is_free or not bound_of(best).is_link:
             break
@@ -180,9 +189,15 @@ def _merit(layout: Placement) -> tuple[float, float]:
     return bound_of(layout).period_s, layout.hop_bytes
 
 
+def _lone_merit(layout: Placement) -> tuple[float, float]:
+    """Return the objective for the latency: that of a sample alone, then the traffic."""
+    return layout.lone_latency_s, layout.hop_bytes
+
+
 def _placed(
     graph: TaskGraph, system: MeshSystem, counts: Sequence[int], choice: _Choice, seed: int
-) -> Placement:
+) -> list[Placement]:
+    """Return placements to choose from."""
     from ethosgen_place.bipartitioning import bisect  # pymetis
 
     replication = Replication(graph, counts)
@@ -200,4 +215,4 @@ def _placed(
         first = fitted(halved, needs, limits, system.mesh)
         better = refine(links, first, needs.tolist(), limits.tolist(), system.mesh, number, pulls)
         layouts += [Placement(replication, system, placed, buffers) for placed in (first, better)]
-    return min(layouts, key=_merit)
+    return layouts

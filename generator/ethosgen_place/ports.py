@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ethosgen.values.errors import InputError
 from ethosgen_place.system import Mesh, MeshSystem, PortPlaces
 from ethosgen_place.traffic import Floats, Flows, Ints, Replication
 
@@ -43,7 +44,10 @@ class Pulls:
 
 def gates_of(system: MeshSystem) -> tuple[Gate, Gate]:
     """Return the ports for inputs and those for outputs."""
-    return _gate(system.ports.input, system.mesh), _gate(system.ports.output, system.mesh)
+    inputs, outputs = (
+        _connected(ports, system) for ports in (system.ports.input, system.ports.output)
+    )
+    return _gate(inputs, system.mesh), _gate(outputs, system.mesh)
 
 
 def pulls_of(replication: Replication, gates: Sequence[Gate]) -> Pulls:
@@ -76,6 +80,19 @@ def port_flows(replication: Replication, elements: Ints, gates: Sequence[Gate]) 
         np.concatenate((pulls.bytes[0][receiving], pulls.bytes[1][sending])),
         shares[some],
     )
+
+
+def _connected(ports: PortPlaces, system: MeshSystem) -> PortPlaces:
+    """Return the ports without those that broken links cut off; InputError if none is left."""
+    if system.connected.all():
+        return ports
+    if isinstance(ports, str):
+        elements = _gate(ports, system.mesh).elements.tolist()
+        ports = tuple(system.place(element) for element in elements)
+    left = tuple(p for p in ports if system.connected[p[1] * system.mesh.width + p[0]])
+    if not left:
+        raise InputError("broken links cut off all ports of the mesh; name other ports or links")
+    return left
 
 
 def _gate(ports: PortPlaces, mesh: Mesh) -> Gate:

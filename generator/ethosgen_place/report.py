@@ -19,6 +19,14 @@ def rate(value: float) -> str:
     return f"{rounded:,.0f}" if rounded >= 1000 else f"{rounded:g}"
 
 
+def energy(joules: float) -> str:
+    """Return an energy with three digits: "12.3 µJ"."""
+    for factor, unit in ((1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"), (1e-9, "nJ")):
+        if joules >= factor or unit == "nJ":
+            break
+    return f"{joules / factor:.3g} {unit}"
+
+
 @dataclass(frozen=True)
 class PlacementReport:
     """A placement, its bound, and the result of its simulation."""
@@ -92,7 +100,7 @@ class PlacementReport:
         run, replication = self.simulated, self.layout.replication
         latencies, hottest = run.latencies_s, self.hottest
         name, seconds = self.slowest
-        short = self.short
+        short, (work, links) = self.short, self.layout.energy_j
         return {
             "graph": replication.graph.name,
             "mesh": self.layout.system.mesh.model_dump(),
@@ -107,7 +115,12 @@ class PlacementReport:
             "slowest_task": {"name": name, "seconds_per_sample": seconds},
             "bound": {"samples_per_s": 1 / self.bound.period_s, "limit": self.bound.limit},
             "samples_per_s": 1 / run.period_s,
-            "latency_s": {"mean": float(latencies.mean()), "max": float(latencies.max())},
+            "latency_s": {
+                "mean": float(latencies.mean()),
+                "max": float(latencies.max()),
+                "alone": self.layout.lone_latency_s,
+            },
+            "energy_j_per_sample": {"work": work, "links": links} if work or links else None,
             "bytes_per_sample": self.bytes_per_sample,
             "hop_bytes_per_sample": self.hop_bytes,
             "hottest_link": hottest and {"link": hottest[0], "load": hottest[1]},

@@ -37,7 +37,7 @@ from ethosgen.values.watch import Watch
 from ethosgen_place.bound import bound_of
 from ethosgen_place.buffers import LEAST
 from ethosgen_place.layout import Placement
-from ethosgen_place.traffic import Floats, route
+from ethosgen_place.traffic import Floats
 
 _MOST_EVENTS = 5_000_000
 """About 20 s; fewer samples are simulated rather than more events, unless the user asks."""
@@ -391,16 +391,16 @@ class _SimulationState:
             there = int(layout.elements[receiver])
             nearest = int(inputs.nearest[there])
             here = int(inputs.elements[nearest])
-            links = [port + nearest, *route(here, there, layout.system.mesh)]
+            links = [port + nearest, *layout.routing.route(here, there)]
         elif receiver == _OUTSIDE:
             here = int(layout.elements[sender])
             nearest = int(outputs.nearest[here])
             there = int(outputs.elements[nearest])
             last = port + len(inputs.elements) + nearest
-            links = [*route(here, there, layout.system.mesh), last]
+            links = [*layout.routing.route(here, there), last]
         else:
             here, there = int(layout.elements[sender]), int(layout.elements[receiver])
-            links = route(here, there, layout.system.mesh)
+            links = [*layout.routing.route(here, there)]
         return _Route([self.numbers[link] for link in links])
 
     def _link_taker(self) -> Callable[[_Transfer], float]:

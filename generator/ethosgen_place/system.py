@@ -10,6 +10,8 @@ from ethosgen.stages.task_graph import MOST, MOST_ELEMENTS, Figure, GraphTable
 from ethosgen.values.grammar import counted
 
 Rate = Annotated[float, Field(gt=0, le=1e15)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Joules = Annotated[float, Field(ge=0, le=1)]
 Coordinate = Annotated[int, Field(ge=0, lt=MOST_ELEMENTS)]
 
 
@@ -67,6 +69,12 @@ class Mesh(GraphTable):
         """The number of elements."""
         return self.width * self.height
 
+    def neighbour(self, element: int, step: tuple[int, int]) -> int | None:
+        """Return the element a step in x and y further; None outside the mesh."""
+        y, x = divmod(element, self.width)
+        x, y = x + step[0], y + step[1]
+        return y * self.width + x if 0 <= x < self.width and 0 <= y < self.height else None
+
     def __str__(self) -> str:
         return f"{self.width}x{self.height}"
 
@@ -121,6 +129,35 @@ class Override(GraphTable):
         return self
 
 
+class BrokenLink(GraphTable):
+    """A pair of links that do not work: transfers take another way."""
+
+    between: Annotated[tuple[Place, Place], Field(strict=False)]
+    """Two elements that are neighbours, as [x, y]; both directions are broken."""
+
+
+class Defects(GraphTable):
+    """Defects that are drawn: the same seed gives the same ones."""
+
+    seed: Annotated[int, Field(ge=0, le=MOST)] = 0
+    """The seed."""
+    dead_rate: Share = 0.0
+    """The probability of each element to be dead."""
+    broken_link_rate: Share = 0.0
+    """The probability of each pair of links between neighbours to be broken."""
+
+
+class MeshEnergy(GraphTable):
+    """The energy of work and of transfers, in joules; 0 if it does not count."""
+
+    cycle_j: Joules = 0.0
+    """Of a cycle of an element that works."""
+    multiplication_j: Joules = 0.0
+    """Of one of the multiplications that the task graph states."""
+    link_byte_j: Joules = 0.0
+    """Of a byte on a link."""
+
+
 class MeshSystem(GraphTable):
     """A whole elements file."""
 
@@ -138,6 +175,12 @@ class MeshSystem(GraphTable):
     """The ports for inputs and outputs."""
     override: Annotated[tuple[Override, ...], Field(strict=False)] = ()
     """Elements that differ."""
+    broken_link: Annotated[tuple[BrokenLink, ...], Field(strict=False)] = ()
+    """Links that do not work."""
+    defects: Defects = Defects()
+    """More elements and links that do not work, drawn by a seed."""
+    energy: MeshEnergy = MeshEnergy()
+    """What work and transfers cost."""
 
     @model_validator(mode="after")
     def _inside(self) -> Self:
@@ -151,6 +194,17 @@ class MeshSystem(GraphTable):
                         f"override[{index}].{name}: {last} is outside the mesh of {self.mesh}, "
                         f"whose last {name} is {size - 1}"
                     )
+        for index, link in enumerate(self.broken_link):
+            (x0, y0), (x1, y1) = link.between
+            if abs(x0 - x1) + abs(y0 - y1) != 1:
+                raise ValueError(
+                    f"broken_link[{index}].between: ({x0}, {y0}) and ({x1}, {y1}) are not "
+                    "neighbours; name two elements that a link joins"
+                )
+            if max(x0, x1) >= self.mesh.width or max(y0, y1) >= self.mesh.height:
+                raise ValueError(
+                    f"broken_link[{index}].between: it is outside the mesh of {self.mesh}"
+                )
         for name, ports in (("input", self.ports.input), ("output", self.ports.output)):
             for index, place in enumerate(() if isinstance(ports, str) else ports):
                 where = f"ports.{name}[{index}]"
@@ -187,7 +241,49 @@ class MeshSystem(GraphTable):
         alive = np.ones((self.mesh.height, self.mesh.width), bool)
         for override in self.override:
             alive[_area(override)] = not override.dead
-        return alive.ravel()
+        drawn = self._draw(0).random(self.mesh.elements) < self.defects.dead_rate
+        return alive.ravel() & ~drawn & self.connected
+
+    @cached_property
+    def broken_pairs(self) -> frozenset[tuple[int, int]]:
+        """The neighbours between which no link works, the smaller number first."""
+        width, number = self.mesh.width, np.arange(self.mesh.elements)
+        east, south = number[number % width < width - 1], number[: -width or None]
+        south = south if self.mesh.height > 1 else south[:0]
+        first, second = np.concatenate((east, south)), np.concatenate((east + 1, south + width))
+        drawn = self._draw(1).random(len(first)) < self.defects.broken_link_rate
+        named = {
+            (min(pair), max(pair))
+            for link in self.broken_link
+            for pair in [[y * width + x for x, y in link.between]]
+        }
+        pairs = zip(first[drawn].tolist(), second[drawn].tolist(), strict=True)
+        return frozenset(named | set(pairs))
+
+    @cached_property
+    def connected(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Whether working links join each element with most others; the rest is of no use."""
+        parts = np.full(self.mesh.elements, -1 if self.broken_pairs else 0)
+        for start in range(self.mesh.elements):
+            if parts[start] < 0:
+                self._join(start, parts)
+        return np.asarray(parts == np.bincount(parts).argmax())
+
+    def _join(self, start: int, parts: np.ndarray[Any, np.dtype[np.int64]]) -> None:
+        """Number the part of the mesh around an element by that element."""
+        parts[start], waiting = start, [start]
+        while waiting:
+            here = waiting.pop()
+            for step in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+                there = self.mesh.neighbour(here, step)
+                if there is None or parts[there] >= 0:
+                    continue
+                if (min(here, there), max(here, there)) not in self.broken_pairs:
+                    parts[there] = start
+                    waiting.append(there)
+
+    def _draw(self, kind: int) -> np.random.Generator:
+        return np.random.default_rng([self.defects.seed, kind])
 
     def _each(self, field: str, dtype: Any) -> np.ndarray[Any, Any]:
         shape = self.mesh.height, self.mesh.width

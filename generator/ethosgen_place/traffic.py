@@ -87,6 +87,15 @@ class Flows:
     bytes: Floats
     shares: Floats
 
+    def some(self, indices: Ints) -> "Flows":
+        """Return some of the pairs."""
+        return Flows(
+            self.senders[indices],
+            self.receivers[indices],
+            self.bytes[indices],
+            self.shares[indices],
+        )
+
     def __add__(self, other: "Flows") -> "Flows":
         """Return both together."""
         return Flows(

@@ -261,7 +261,9 @@ def test_the_documented_files_are_good(tmp_path: Path) -> None:
     assert (system.element, system.link, system.ports) == (MeshElement(), Link(), Ports()), (
         "it shows the defaults"
     )
-    assert system.alive.sum() == 7296 - 4
+    assert 7296 * 0.98 < system.alive.sum() < 7296 - 4
+    assert (8 + 192, 9 + 192) in system.broken_pairs
+    assert system.energy.cycle_j > 0
 
 
 def test_what_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:

@@ -47,6 +47,8 @@ class Task(GraphTable):
     """The bytes of the network's inputs that it gets from an input port for each sample."""
     output_bytes: Figure = 0
     """The bytes of the network's outputs that it sends to an output port for each sample."""
+    multiplications: Figure = 0
+    """The multiplications for one sample. Only `ethosgen place` reads them, for the energy."""
     operators: Annotated[tuple[Figure, Figure], Field(strict=False)] | None = None
     """The network's operators in it, by the index of the first and the last one. Only `ethosgen
     pipeline --task-graph` needs it."""

@@ -3,7 +3,9 @@
 import random
 
 import numpy as np
+import pymetis  # noqa: F401 - the tests are skipped without it
 import pytest
+import simpy  # noqa: F401 - these too
 
 from ethosgen.values.errors import InputError
 from ethosgen.values.watch import Watch

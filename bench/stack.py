@@ -190,7 +190,8 @@ def threads(known: set[tuple[str, str, str]]) -> Iterator[dict[str, Any]]:
             if (kind, network, port) not in known:
                 yield {"kind": kind, "network": network, "on": port, **freertos(network, board)}
     if os.environ.get("ZEPHYR_BASE"):
-        kind = " ".join([ZEPHYR_NAME, ".".join(map(str, read_version(find_zephyr_base(Path()))))])
+        major, minor = read_version(find_zephyr_base(Path()))
+        kind = f"{ZEPHYR_NAME} {major}.{minor}"
         for network, (on, options) in product(NETWORKS, ZEPHYR_BOARDS):
             if (kind, network, on) not in known:
                 yield {"kind": kind, "network": network, "on": on, **zephyr(network, options)}
@@ -246,14 +247,12 @@ def zephyr_table(figures: Sequence[Mapping[str, Any]]) -> str:
     """Return the part of the page about Zephyr's main thread."""
     if not figures:
         return ""
+    columns = ["network", "on", "bound", "interrupt", "used"]
     rows = [
-        (name, on, str(bound), str(pushed), str(used), marked(max(0, above(each) - pushed)))
-        for each in figures
-        for name, on, bound, pushed, used in [
-            [each[key] for key in ("network", "on", "bound", "interrupt", "used")]
-        ]
+        (*(str(e[name]) for name in columns), marked(max(0, above(e) - e["interrupt"])))
+        for e in figures
     ]
-    columns = ["network", "on", "bound", "interrupt", "used", "above"]
+    columns.append("above")
     return f"{ZEPHYR_THREADS.format(kernel=figures[0]['kind'])}{table(columns, rows, texts=2)}\n"
 
 

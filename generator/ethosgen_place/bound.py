@@ -11,7 +11,7 @@ import numpy as np
 
 from ethosgen_place.buffers import LEAST
 from ethosgen_place.layout import Placement
-from ethosgen_place.traffic import STEPS
+from ethosgen_place.system import STEPS
 
 
 @dataclass(frozen=True)

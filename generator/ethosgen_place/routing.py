@@ -11,12 +11,11 @@ from functools import cached_property
 
 import numpy as np
 
-from ethosgen_place.system import Mesh, MeshSystem
+from ethosgen_place.system import STEPS, Mesh, MeshSystem
 from ethosgen_place.traffic import (
     EAST,
     NORTH,
     SOUTH,
-    STEPS,
     WEST,
     Floats,
     Flows,

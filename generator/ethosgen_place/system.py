@@ -30,6 +30,9 @@ Span = Annotated[
 Place = Annotated[tuple[Coordinate, Coordinate], Field(strict=False)]
 """x and y of an element."""
 
+STEPS = ((1, 0), (-1, 0), (0, 1), (0, -1))
+"""The steps in x and y to the neighbours: east, west, south and north."""
+
 Side = Literal["west", "east", "north", "south"]
 
 
@@ -248,21 +251,18 @@ class MeshSystem(GraphTable):
     def broken_pairs(self) -> frozenset[tuple[int, int]]:
         """The neighbours between which no link works, the smaller number first."""
         width, number = self.mesh.width, np.arange(self.mesh.elements)
-        east, south = number[number % width < width - 1], number[: -width or None]
-        south = south if self.mesh.height > 1 else south[:0]
+        east, south = number[number % width < width - 1], number[:-width]
         first, second = np.concatenate((east, south)), np.concatenate((east + 1, south + width))
         drawn = self._draw(1).random(len(first)) < self.defects.broken_link_rate
-        named = {
-            (min(pair), max(pair))
-            for link in self.broken_link
-            for pair in [[y * width + x for x, y in link.between]]
-        }
-        pairs = zip(first[drawn].tolist(), second[drawn].tolist(), strict=True)
-        return frozenset(named | set(pairs))
+        pairs = set(zip(first[drawn].tolist(), second[drawn].tolist(), strict=True))
+        for link in self.broken_link:
+            one, other = sorted(y * width + x for x, y in link.between)
+            pairs.add((one, other))
+        return frozenset(pairs)
 
     @cached_property
     def connected(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Whether working links join each element with most others; the rest is of no use."""
+        """Whether each element is in the largest part of the mesh that working links join."""
         parts = np.full(self.mesh.elements, -1 if self.broken_pairs else 0)
         for start in range(self.mesh.elements):
             if parts[start] < 0:
@@ -274,7 +274,7 @@ class MeshSystem(GraphTable):
         parts[start], waiting = start, [start]
         while waiting:
             here = waiting.pop()
-            for step in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+            for step in STEPS:
                 there = self.mesh.neighbour(here, step)
                 if there is None or parts[there] >= 0:
                     continue

@@ -20,9 +20,7 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 EAST, WEST, SOUTH, NORTH = range(4)
-"""Directions; the link that leaves element e in direction d has the number 4 * e + d."""
-STEPS = ((1, 0), (-1, 0), (0, 1), (0, -1))
-"""The steps in x and y of each direction."""
+"""Directions, by their places in STEPS. Link 4 * e + d leaves element e in direction d."""
 
 
 MOST_PAIRS = 100_000

@@ -1,6 +1,7 @@
 """Ways around broken links, and systems with defects."""
 
 import random
+from collections.abc import Sequence
 
 import numpy as np
 import pymetis  # noqa: F401 - the tests are skipped without it
@@ -14,8 +15,8 @@ from ethosgen_place.placer import place
 from ethosgen_place.ports import gates_of
 from ethosgen_place.routing import Routing, routing_of
 from ethosgen_place.simulation import simulate
-from ethosgen_place.system import Mesh, MeshSystem
-from ethosgen_place.traffic import EAST, NORTH, SOUTH, STEPS, WEST, Replication
+from ethosgen_place.system import STEPS, Mesh, MeshSystem
+from ethosgen_place.traffic import EAST, NORTH, SOUTH, WEST, Replication
 from tests.support.task_graphs import chain, layout, random_graph, system, with_ports
 
 MESH = Mesh(width=5, height=4)
@@ -61,9 +62,9 @@ def test_hops_and_bytes_are_those_of_all_ways(seed: int) -> None:
     assert routing.link_bytes(flows, elements) == pytest.approx(loads)
 
 
-def require_way(way: object, sender: int, receiver: int, routing: Routing) -> None:
+def require_way(way: Sequence[int], sender: int, receiver: int, routing: Routing) -> None:
     here = sender
-    for link in list(way):  # type: ignore[call-overload]
+    for link in way:
         assert link // 4 == here and link not in routing.broken
         there = routing.mesh.neighbour(here, STEPS[link % 4])
         assert there is not None

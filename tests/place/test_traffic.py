@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from ethosgen.stages.task_graph import TaskGraph
-from ethosgen_place.system import Mesh
+from ethosgen_place.system import STEPS, Mesh
 from ethosgen_place.traffic import (
     EAST,
     MOST_PAIRS,
     NORTH,
     SOUTH,
-    STEPS,
     WEST,
     Replication,
     hop_bytes,

@@ -191,7 +191,8 @@ def subject(network: NetworkInfo, place: Path) -> str:
     name = network.name
     labels = re.findall(rf"static inline int8_t \*{name}_(\w+)\(void\)", header.read_text())
     sizes = [tensor.bytes for tensor in (*network.inputs, *network.outputs)]
-    for label, size in zip(labels, sizes, strict=False):  # then input() and output(), their aliases
+    own = labels[: len(sizes)]  # then come input() and output(), their aliases
+    for label, size in zip(own, sizes, strict=True):
         assert f"{name.upper()}_{label.upper()}_BYTES {size}\n" in header.read_text()
     return SUBJECT.format(
         name=name, input=labels[0], output=labels[1], input_bytes=sizes[0], output_bytes=sizes[1]

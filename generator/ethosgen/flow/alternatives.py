@@ -80,7 +80,7 @@ def _other_mode(now: Cost, place: Place) -> Iterator[Improvement]:
         for mode in place.board.memory_modes(place.accelerator)
         if mode != place.mode and (cost := _attempt(replace(place, mode=mode))) is not None
     }
-    mode = min(found, key=lambda name: _time(found[name]), default=None)
+    mode = min(found, key=lambda name: found[name].time, default=None)
     gain = 0.0 if mode is None else -_longer(found[mode], now)
     if mode is not None and gain >= _FASTER:
         yield Improvement(
@@ -128,10 +128,6 @@ def _attempt(other: Place) -> Cost | None:
     return cost_of(program, other)
 
 
-def _time(cost: Cost) -> float:
-    return float(cost.cycles) if cost.seconds is None else cost.seconds
-
-
 def _longer(other: Cost, now: Cost) -> float:
     """Return another configuration's additional time, as a fraction."""
-    return _time(other) / max(_time(now), 1e-12) - 1
+    return other.time / max(now.time, 1e-12) - 1

@@ -9,7 +9,7 @@ from ethosgen.flow.costs import SRAM, Place, cost_of
 from ethosgen.flow.fronts import explore
 from ethosgen.flow.head import head_limits
 from ethosgen.project import SHARED_PARTS, part_sizes
-from ethosgen.values.configurations import Cost, SramChoice, Tried
+from ethosgen.values.configurations import SramChoice, Tried
 from ethosgen.values.errors import CapacityError, EthosgenError
 from ethosgen.values.grammar import counted
 from ethosgen.values.plan import OffloadMode
@@ -37,7 +37,7 @@ def fit(limit_bytes: int, place: Place, watch: Watch) -> tuple[Program, SramChoi
         found = _with_bands(limit_bytes, place, trials, watch) if is_auto else []
         if not place.accelerator or not found:
             raise
-    program, choice = min(found, key=lambda one: _time(one[1].chosen.cost))
+    program, choice = min(found, key=lambda one: one[1].chosen.cost.time)
     less = min((other.chosen for _, other in found), key=lambda tried: tried.cost.sram_bytes)
     is_less = less.cost.sram_bytes < choice.chosen.cost.sram_bytes
     larger = trials[0] if trials else None
@@ -53,7 +53,7 @@ def _explored(limit_bytes: int, place: Place, watch: Watch) -> list[Tried]:
 def _with_bands(
     limit_bytes: int, place: Place, trials: Sequence[Tried], watch: Watch
 ) -> list[tuple[Program, SramChoice]]:
-    """Return what fits with bands: the head of the network on the CPU, and all of it.
+    """Return the programs that fit: with the head in bands on the CPU, and with everything there.
 
     CapacityError if nothing fits and the CPU alone needs less than the trials.
     """
@@ -72,10 +72,6 @@ def _with_bands(
         if not found and is_less and isinstance(error, CapacityError):
             raise
     return found
-
-
-def _time(cost: Cost) -> float:
-    return float(cost.cycles) if cost.seconds is None else cost.seconds
 
 
 def _with_head(

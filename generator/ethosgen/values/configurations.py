@@ -103,6 +103,11 @@ class Cost:
     without: tuple[str, ...] = ()
 
     @property
+    def time(self) -> float:
+        """The seconds, or the cycles if a clock is unknown."""
+        return float(self.cycles) if self.seconds is None else self.seconds
+
+    @property
     def cycles(self) -> int:
         """The cycles of NPU and CPU together: the CPU waits for the NPU."""
         return (self.npu_estimate or 0) + self.cpu_cycles + self.start_cycles

@@ -106,11 +106,13 @@ uint32_t board_stack_bytes(void)
 __noinline void board_stack_mark(void)
 {
     uint8_t *stack_pointer;
+    volatile uint8_t *to;
 
     most_bytes = board_stack_bytes();
     stack_mark = (uintptr_t)__builtin_dwarf_cfa(); /* the caller's stack pointer */
     __asm volatile("mov %0, sp" : "=r"(stack_pointer));
-    for (volatile uint8_t *to = (volatile uint8_t *)lowest_used(); to < stack_pointer;) {
+    to = (volatile uint8_t *)lowest_used();
+    while (to < stack_pointer) {
         *to++ = STACK_PAINT;
     }
 }

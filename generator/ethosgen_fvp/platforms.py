@@ -13,7 +13,8 @@ class FixedPlatform:
     `board` is ours, `family` the NPU's product, `macs` its sizes, the default first. `prefix` names
     the board's components, `subsystem` precedes those of processor and NPU. `vectors` is the
     address of the processor's vectors at reset, None for QEMU's. `added` are memories that QEMU's
-    machine lacks, as arguments of memories.c.
+    machine lacks, as arguments of memories.c. `fast_models` is the version of Arm's Fast Models that
+    the FVP says it is.
     """
 
     name: str
@@ -24,6 +25,7 @@ class FixedPlatform:
     subsystem: str = ""
     vectors: int | None = None
     added: tuple[str, ...] = ()
+    fast_models: str = "11.24.13"
 
     def npu(self, macs: int) -> str:
         """Return the NPU with this many MACs; InputError if this FVP has none."""
@@ -40,6 +42,7 @@ _BOOT = 0x11000000
 _MPS4 = "mps4_board.subsystem."
 _MPS4_ADDED = ("ram=0x02000000:0x200000", "alias=0x48200000:0x10000:0x49300000")
 """The memory for code and data, and the board's UARTs, which a MPS3 board has elsewhere."""
+_MPS4_MODELS = "11.27.25"
 
 PLATFORMS = {
     platform.name: platform
@@ -71,6 +74,7 @@ PLATFORMS = {
             _MPS4,
             _BOOT,
             added=_MPS4_ADDED,
+            fast_models=_MPS4_MODELS,
         ),
         FixedPlatform(
             "FVP_Corstone_SSE-320",
@@ -81,11 +85,14 @@ PLATFORMS = {
             _MPS4,
             _BOOT,
             added=_MPS4_ADDED,
+            fast_models=_MPS4_MODELS,
         ),
     )
 }
 """Sources: Arm's Corstone SSE-300, -310, -315 and -320 FVP Technical Overviews; for the default of
-num_macs, the configuration files of Arm's ML examples (mlek-cmsis-pack-examples)."""
+num_macs, the configuration files of Arm's ML examples (mlek-cmsis-pack-examples); for the versions,
+those with which Zephyr tested its boards: Arm's ethos-u-core-platform accepts only 11.16, 11.22 and
+11.24 of an MPS3 board's."""
 
 
 def find_platform(name: str) -> FixedPlatform:

@@ -12,8 +12,6 @@ from ethosgen_fvp.command_line import read_command_line, tell
 from ethosgen_fvp.parameters import known_parameters
 from ethosgen_fvp.platforms import FixedPlatform, find_platform
 
-FAST_MODELS = "11.31.28"
-"""The version of Arm's Fast Models whose command line this is; build systems demand a least one."""
 _INTERRUPTED = 130
 
 
@@ -47,7 +45,7 @@ def _run(platform: FixedPlatform, words: Sequence[str]) -> int:
 def version_of(platform: FixedPlatform) -> str:
     """Return the answer to --version."""
     return (
-        f"\nFast Models [{FAST_MODELS}] command line\n"
+        f"\nFast Models [{platform.fast_models}] command line\n"
         f"{platform.name} is ethosgen {__version__}: stock QEMU with ethosgen's NPU model.\n"
     )
 

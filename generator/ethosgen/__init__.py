@@ -7,6 +7,7 @@ and the command imports this module before it can set up Ctrl-C. Type checkers r
 from ethosgen.version import __version__
 
 __all__ = [
+    "AttachedRun",
     "EthosgenError",
     "OffloadMode",
     "OffloadOptions",
@@ -15,6 +16,7 @@ __all__ = [
     "Strategy",
     "__version__",
     "accuracy",
+    "attach",
     "build_project",
     "compare",
     "create_project",

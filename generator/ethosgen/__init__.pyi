@@ -1,9 +1,11 @@
+from ethosgen.api import AttachedRun as AttachedRun
 from ethosgen.api import OffloadMode as OffloadMode
 from ethosgen.api import OffloadOptions as OffloadOptions
 from ethosgen.api import Run as Run
 from ethosgen.api import Schedule as Schedule
 from ethosgen.api import Strategy as Strategy
 from ethosgen.api import accuracy as accuracy
+from ethosgen.api import attach as attach
 from ethosgen.api import build_project as build_project
 from ethosgen.api import compare as compare
 from ethosgen.api import create_project as create_project

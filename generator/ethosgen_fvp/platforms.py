@@ -13,8 +13,8 @@ class FixedPlatform:
     `board` is ours, `family` the NPU's product, `macs` its sizes, the default first. `prefix` names
     the board's components, `subsystem` precedes those of processor and NPU. `vectors` is the
     address of the processor's vectors at reset, None for QEMU's. `added` are memories that QEMU's
-    machine lacks, as arguments of memories.c. `fast_models` is the version of Arm's Fast Models that
-    the FVP says it is.
+    machine lacks, as arguments of memories.c. `fast_models` is the version of Arm's Fast Models
+    that the FVP says it is.
     """
 
     name: str

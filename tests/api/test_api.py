@@ -21,6 +21,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "build": api.build_project,
     "flash": api.flash_project,
     "run": api.run_project,
+    "attach": api.attach,
     "compare": api.compare,
     "place": ethosgen.place,
     "sweep": ethosgen.sweep,
@@ -45,6 +46,7 @@ FOR_TERMINALS_AND_FILES = {
     *("as_json", "as_csv", "tables", "wide", "junit_path", "output_path", "plot"),
     *("dry_run", "schema", "no_cache"),
     *("with_ci", "ci_ethosgen", "pack", "trace", "no_times", "dumps"),
+    "log_path",
 }
 """The values have what these print or write."""
 BUILT = {"build", "flash", "run", "sweep", "identify"}

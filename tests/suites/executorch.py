@@ -24,6 +24,7 @@ from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
+from tests.suites.fvp_programs import installed_fvps
 from tests.suites.page import RECORDS, Group, Record, write_record
 from tests.suites.running import UNKNOWN
 from tests.support.pages import add_line, load_lines
@@ -139,11 +140,9 @@ def _pytest(
     arguments: Sequence[str], folder: Path | None = None
 ) -> "subprocess.CompletedProcess[str]":
     """Run the suite's pytest without this project's settings, with our programs first on PATH."""
-    with tempfile.TemporaryDirectory(prefix="fvps-") as fvps:
-        install = [sys.executable, "-m", "ethosgen", "fvp", "install", fvps]
-        subprocess.run(install, check=True, capture_output=True)
+    with installed_fvps() as fvps:
         python = Path(os.environ[PYTHON])
-        path = os.pathsep.join([fvps, str(python.parent), os.environ["PATH"]])
+        path = os.pathsep.join(map(str, [fvps, python.parent, os.environ["PATH"]]))
         options = ["-p", "no:cacheprovider", "--config-file=/dev/null", f"--rootdir={_suite()}"]
         return subprocess.run(
             [python, "-P", "-m", "pytest", *options, *arguments],

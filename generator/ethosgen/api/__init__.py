@@ -11,6 +11,7 @@ that a user can fix, with the command's sentence. The functions print nothing: p
 to follow long work.
 """
 
+from ethosgen.api.attached import AttachedRun, attach
 from ethosgen.api.firmware import FirmwareOptions
 from ethosgen.api.networks import NetworkLike, draw_samples, read
 from ethosgen.api.projects import (
@@ -28,6 +29,7 @@ from ethosgen.values.schedule import Schedule, Strategy
 
 __all__ = [
     "AccuracyOptions",
+    "AttachedRun",
     "ComparisonOptions",
     "FirmwareOptions",
     "NetworkLike",
@@ -38,6 +40,7 @@ __all__ = [
     "Schedule",
     "Strategy",
     "accuracy",
+    "attach",
     "build_project",
     "compare",
     "create_project",

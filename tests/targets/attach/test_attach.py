@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import ethosgen
 from ethosgen.cli import cli
 from ethosgen.host.tools import GCC
 from ethosgen.targets.attach.firmware import check_elf
@@ -62,6 +63,18 @@ def test_the_firmware_runs_unchanged(elf: Path, tmp_path: Path) -> None:
     assert all(line["operations"] > 2 and line["cycles"] > 0 for line in lines)
     assert {line["fault"] for line in lines} == {""}
     assert f"the firmware ended with status {EXIT_STATUS} after 3 inferences" in told
+
+
+def test_python_has_the_console_and_the_inferences(
+    elf: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    announced: list[object] = []
+    run = ethosgen.attach(elf, board="corstone300", limit_s=100, announce=announced.append)
+    assert run.status == EXIT_STATUS and run.lockup is None
+    assert outputs(run.console) == expected(elf.parent)
+    assert [inference.number for inference in run.inferences] == [1, 2, 3]
+    assert announced == [*run.inferences] and not any(each.fault for each in run.inferences)
+    assert capfd.readouterr().out == ""
 
 
 def test_the_firmware_refuses_another_npu(elf: Path) -> None:

@@ -51,6 +51,7 @@ needs_cmsis_nn = pytest.mark.cmsisnn
 needs_tflm = pytest.mark.tflm
 needs_mlperf = pytest.mark.mlperf
 needs_executorch = pytest.mark.executorch
+needs_fvp_programs = pytest.mark.fvpprograms
 needs_packs = pytest.mark.packs
 needs_browser = pytest.mark.browser
 needs_torch = pytest.mark.environment("torch")
@@ -167,6 +168,10 @@ NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
     ),
     "mlperf": ("runs the runner in a checkout of MLPerf Tiny", _without_mlperf),
     "executorch": ("runs ExecuTorch's tests in its runner", _without_executorch),
+    "fvpprograms": (
+        "runs others' firmware tests for Arm's FVPs",
+        lambda: None if "TFLM_TESTS" in os.environ else _without_variable("ETHOSU_BUILDS"),
+    ),
     "environment": ("uses the Python environment named", _without_environment),
     "extra": ("uses the packages of the extra named", _without_extra),
     "acl": ("compiles with Arm Compute Library for arm64", _without_acl),

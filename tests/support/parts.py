@@ -233,7 +233,11 @@ PARTS = (
     ),
     Part(
         "fvps",
-        ("tests/fvp/test_on_qemu.py", "tests/suites/test_executorch.py"),
+        (
+            "tests/fvp/test_on_qemu.py",
+            "tests/suites/test_executorch.py",
+            "tests/suites/test_fvp_programs.py",
+        ),
         (*_of("backend/", "board/", "targets/"), "generator/ethosgen_fvp/"),
         core=("tests/fvp/test_on_qemu.py::test_a_firmware_ends_by_semihosting",),
     ),

@@ -20,6 +20,8 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.time import duration, percent
 
 _AUTO = "auto"
+_SAID = 0.001
+"""The least uncertainty of the throughput that the report states, as a share."""
 _MESH = re.compile(r"(\d{1,6})[xX](\d{1,6})")
 
 
@@ -172,9 +174,11 @@ def report_lines(report: Any) -> Iterator[str]:
     each = duration(slowest["seconds_per_sample"])
     yield f"  slowest     '{slowest['name']}': {each} for each sample"
     speed, bound = facts["samples_per_s"], facts["bound"]
+    doubt = run["uncertainty"]
+    sure = f" (± {percent(doubt)})" if run["full"] and doubt and doubt >= _SAID else ""
     yield (
-        f"  throughput  {rate(speed)} per second simulated, {rate(bound['samples_per_s'])} at "
-        f"best, limited by {bound['limit']}"
+        f"  throughput  {rate(speed)} per second simulated{sure}, "
+        f"{rate(bound['samples_per_s'])} at best, limited by {bound['limit']}"
     )
     mean, longest = duration(latency["mean"]), duration(latency["max"])
     alone = duration(latency["alone"])

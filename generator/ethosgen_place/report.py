@@ -1,6 +1,7 @@
 """The judgement of a placement: its speed, and the limit."""
 
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,8 @@ import numpy as np
 from ethosgen_place.bound import Bound, bound_of, link_title
 from ethosgen_place.buffers import wanted_depths
 from ethosgen_place.layout import Placement
+from ethosgen_place.measurement import Simulated
 from ethosgen_place.replication import lanes
-from ethosgen_place.simulation import Simulated
 from ethosgen_place.traffic import Floats
 
 
@@ -132,6 +133,7 @@ class PlacementReport:
                 "full": run.is_full,
                 "steady": run.is_steady,
                 "unsteadiness": run.unsteadiness,
+                "uncertainty": None if isnan(run.uncertainty) else run.uncertainty,
                 "events": run.events,
             },
         }

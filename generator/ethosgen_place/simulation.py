@@ -37,6 +37,7 @@ from ethosgen.values.watch import Watch
 from ethosgen_place.bound import bound_of
 from ethosgen_place.buffers import LEAST
 from ethosgen_place.layout import Placement
+from ethosgen_place.measurement import Simulated
 from ethosgen_place.traffic import Floats
 
 _MOST_EVENTS = 5_000_000
@@ -44,73 +45,10 @@ _MOST_EVENTS = 5_000_000
 FEWEST_SAMPLES = 24
 """With fewer, nothing can be measured."""
 _LEAST_MEASURED = 200
-_STEADY = 0.01
-"""The change of the period, as a share of it, below which the mesh is steady."""
 _SAY_EVERY = 1 << 18
 _OUTSIDE = -1
 _NORMAL = 1
 """The priority of all events, as simpy counts it."""
-
-
-@dataclass(frozen=True)
-class Simulated:
-    """The result: for each sample, the times in seconds at which it entered and left.
-
-    `measured` are the samples that count: those before fill the mesh, those after keep it full.
-    `is_full` tells whether there were enough of them for that. No sample enters before its turn,
-    which comes every `least_period_s`. `link_busy_s` is the sum over all samples.
-    """
-
-    entered_s: Floats
-    left_s: Floats
-    measured: slice
-    is_full: bool
-    least_period_s: float
-    link_busy_s: Floats
-    events: int
-
-    @property
-    def samples(self) -> int:
-        """Their number."""
-        return len(self.left_s)
-
-    @property
-    def period_s(self) -> float:
-        """The mean time between two samples, from the line through their delays.
-
-        Delays vary from sample to sample, and cannot fall for long, as none enters early: a falling
-        line means a burst, and then the period is the least one.
-        """
-        return self.least_period_s + max(0.0, _slope(self._late_s))
-
-    @property
-    def unsteadiness(self) -> float:
-        """The relative change of the period between the halves of the measured samples."""
-        half = len(self._late_s) // 2
-        slopes = [_slope(self._late_s[:half]), _slope(self._late_s[half:])]
-        return max(max(slopes) - min(slopes), -min(*slopes, 0.0)) / self.period_s
-
-    @property
-    def is_steady(self) -> bool:
-        """Whether the mesh was full, and its period no longer changed."""
-        return self.is_full and self.unsteadiness <= _STEADY
-
-    @property
-    def latencies_s(self) -> Floats:
-        """The time from the start on a first task to the end, for each measured sample."""
-        return (self.left_s - self.entered_s)[self.measured]
-
-    @property
-    def _late_s(self) -> Floats:
-        """The delay of each measured sample: the time from its turn to its exit."""
-        turns = np.arange(self.samples) * self.least_period_s
-        return (self.left_s - turns)[self.measured]
-
-
-def _slope(values: Floats) -> float:
-    """Return the slope of the line through values, 0 for fewer than two."""
-    turns = np.arange(len(values)) - (len(values) - 1) / 2
-    return float(turns @ (values - values[0]) / (turns @ turns)) if len(values) > 1 else 0.0
 
 
 def simulate_steadily(layout: Placement, watch: Watch) -> Simulated:

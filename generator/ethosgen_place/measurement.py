@@ -1,0 +1,88 @@
+"""What a simulation measured: the period, how steady it is, how sure, and the latencies."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ethosgen_place.traffic import Floats
+
+_STEADY = 0.01
+"""The change of the period, as a share of it, below which the mesh is steady."""
+_BATCHES = 10
+_STUDENT = 2.262
+"""Student's t for 95 % on both sides and one degree of freedom less than there are batches."""
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """The result: for each sample, the times in seconds at which it entered and left.
+
+    `measured` are the samples that count: those before fill the mesh, those after keep it full.
+    `is_full` tells whether there were enough of them for that. No sample enters before its turn,
+    which comes every `least_period_s`. `link_busy_s` is the sum over all samples.
+    """
+
+    entered_s: Floats
+    left_s: Floats
+    measured: slice
+    is_full: bool
+    least_period_s: float
+    link_busy_s: Floats
+    events: int
+
+    @property
+    def samples(self) -> int:
+        """Their number."""
+        return len(self.left_s)
+
+    @property
+    def period_s(self) -> float:
+        """The mean time between two samples, from the line through their delays.
+
+        Delays vary from sample to sample, and cannot fall for long, as none enters early: a falling
+        line means a burst, and then the period is the least one.
+        """
+        return self.least_period_s + max(0.0, _slope(self._late_s))
+
+    @property
+    def unsteadiness(self) -> float:
+        """The relative change of the period between the halves of the measured samples."""
+        half = len(self._late_s) // 2
+        slopes = [_slope(self._late_s[:half]), _slope(self._late_s[half:])]
+        return max(max(slopes) - min(slopes), -min(*slopes, 0.0)) / self.period_s
+
+    @property
+    def uncertainty(self) -> float:
+        """Half the width of the period's 95 % confidence interval, as a share of the period.
+
+        By batch means (Law, Simulation Modeling and Analysis): the periods of ten batches of
+        samples. A mesh that reaches the least period has none. NaN for too few samples.
+        """
+        batches = np.array_split(self._late_s, _BATCHES)
+        if min(map(len, batches)) < 2:
+            return float("nan")
+        periods = [self.least_period_s + max(0.0, _slope(batch)) for batch in batches]
+        deviation = float(np.std(periods, ddof=1))
+        return _STUDENT * deviation / float(np.sqrt(_BATCHES)) / self.period_s
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the mesh was full, and its period no longer changed."""
+        return self.is_full and self.unsteadiness <= _STEADY
+
+    @property
+    def latencies_s(self) -> Floats:
+        """The time from the start on a first task to the end, for each measured sample."""
+        return (self.left_s - self.entered_s)[self.measured]
+
+    @property
+    def _late_s(self) -> Floats:
+        """The delay of each measured sample: the time from its turn to its exit."""
+        turns = np.arange(self.samples) * self.least_period_s
+        return (self.left_s - turns)[self.measured]
+
+
+def _slope(values: Floats) -> float:
+    """Return the slope of the line through values, 0 for fewer than two."""
+    turns = np.arange(len(values)) - (len(values) - 1) / 2
+    return float(turns @ (values - values[0]) / (turns @ turns)) if len(values) > 1 else 0.0

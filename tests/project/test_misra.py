@@ -161,7 +161,8 @@ def _element(has_dcache: bool) -> Project:
     board: Board = load_board("corstone300")
     board = board.model_copy(update={"cpu": board.cpu.model_copy(update={"dcache": has_dcache})})
     window = SharedWindow(0x21000000, 4096)
-    shared = replace(HANDOVER, received=window, sent=window)
+    lines = [(replace(line, window=window),) for line in (*HANDOVER.before, *HANDOVER.behind)]
+    shared = replace(HANDOVER, before=lines[0], behind=lines[1])
     return render(make_program(), board, handover=shared)
 
 

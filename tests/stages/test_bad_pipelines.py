@@ -108,8 +108,8 @@ def test_two_cores_of_one_chip_build(tmp_path: Path) -> None:
     assert (place / "he" / "build" / "board" / "firmware.elf").is_file()
     sent = (place / "hp" / "model" / "ethosgen_handover.c").read_text()
     received = (place / "he" / "model" / "ethosgen_handover.c").read_text()
-    at = sent.split("#define SENT ")[1].split()[0]
-    assert f"#define RECEIVED ((struct ethosgen_handover_frame *){at})" in received
+    at = sent.split("struct line behind[")[1].split("(uint8_t *)")[1].split(",")[0]
+    assert f"(uint8_t *){at}," in received.split("struct line before[")[1].split(";")[0]
     with pytest.raises(InputError, match="element 'hp' cannot run here: QEMU has no board"):
         run("run", place)
 

@@ -15,13 +15,20 @@ from ethosgen.cli import cli
 from ethosgen.flow.firmware import build_project
 from ethosgen.flow.planning import read
 from ethosgen.host.tools import QEMU
-from ethosgen.stages.manifest import MANIFEST, ElementProject, Manifest, manifest_text
+from ethosgen.stages.manifest import (
+    MANIFEST,
+    ElementProject,
+    HandoverFacts,
+    Manifest,
+    manifest_text,
+)
 from ethosgen.systems.elements import build_pipeline
 from ethosgen.systems.staging import create_pipeline
 from ethosgen.values.errors import EthosgenError, InputError, TargetError
 from ethosgen.values.plan import EXACT
 from ethosgen.values.source import AS_IS
 from ethosgen.values.watch import Watch
+from ethosgen.values.wiring import HOST
 from tests import ROOT
 from tests.support.needs import needs_build, needs_qemu
 
@@ -32,11 +39,13 @@ WAIT_S = 60.0
 
 def unmade(path: Path, link: str) -> Path:
     """Write a pipeline of two elements without their projects."""
-    elements = tuple(ElementProject(f"stage_{k}", "corstone300", 1, 1) for k in range(2))
+    elements = tuple(ElementProject(f"stage_{k}", k, "corstone300", 1, 1) for k in range(2))
+    ends = ((HOST, 0), (0, 1), (1, HOST))
+    handovers = tuple(HandoverFacts(a, b, (0,), 1.0, 0.0) for a, b in ends)
     reading = {"shapes": {}, "input_layout": AS_IS}
     manifest = Manifest(
         *("digits_int8", DIGITS.name, "tflite", reading, link, (0, 9, 10), elements),
-        *(((1.0, 0.0),), None, "", "it is not made"),
+        *(handovers, None, "", "it is not made"),
     )
     path.mkdir()
     (path / MANIFEST).write_bytes(manifest_text(manifest))

@@ -1,6 +1,6 @@
 """Cutting: where it is possible, what crosses, and parts that together equal the whole."""
 
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,7 +10,6 @@ from ethosgen.frontend.tflite.writer import write_network
 from ethosgen.oracle import DEFAULT
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.stages.cuts import Stage, crossing, cut, positions
-from ethosgen.stages.frames import handover, tensor_bytes
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays
 from tests.support import control_networks
@@ -45,17 +44,16 @@ def with_state() -> Network:
 
 
 def run_stages(network: Network, stages: list[Stage], samples: list[Arrays]) -> list[Arrays]:
-    """Run stages one after the other, as elements do: what a stage does not make it hands on."""
+    """Run stages one after the other on what those before have made."""
     tensors = network.graph.tensors
-    live = [{i: sample[tensors[i].name] for i in stages[0].receives} for sample in samples]
+    live = [dict(sample) for sample in samples]
     for stage in stages:
-        inputs = [{tensors[i].name: have[i] for i in stage.reads} for have in live]
-        outputs = DEFAULT.run(stage.network, inputs)
-        live = [
-            {i: out[tensors[i].name] if i in stage.makes else have[i] for i in stage.sends}
-            for have, out in zip(live, outputs, strict=True)
-        ]
-    return [{tensors[i].name: have[i] for i in stages[-1].sends} for have in live]
+        inputs = [{tensors[i].name: have[tensors[i].name] for i in stage.reads} for have in live]
+        for have, out in zip(live, DEFAULT.run(stage.network, inputs), strict=True):
+            assert out.keys() == {tensors[i].name for i in stage.makes}
+            have.update(out)
+    names = [tensor.name for tensor in network.outputs]
+    return [{name: have[name] for name in names} for have in live]
 
 
 @pytest.mark.parametrize("make", [residual, late_input, with_state])
@@ -83,19 +81,6 @@ def test_what_is_read_later_crosses_each_cut_before() -> None:
     assert set(names[3]) >= {first, second}  # the output of the second is handed on to the end
     assert len(names[5]) == 2
     assert sum(graph.tensors[i].bytes for i in crossing(graph, 2)) == 2 * 6 * 6 * 4
-
-
-def test_an_unread_input_is_handed_through() -> None:
-    network = late_input()
-    first, second = cut(network, (0, 1, 3))
-    assert len(first.receives) == 2
-    assert len(first.reads) == 1
-    handed = handover(network.graph, first, "a", (0, 2), bytes(8))
-    assert [piece.is_output for piece in handed.pieces] == [False, True]
-    assert handed.sent_bytes == tensor_bytes(network.graph, second.receives)
-    ends = [(piece.at, piece.at + piece.bytes) for piece in handed.pieces]
-    assert ends[0][0] == 0
-    assert all(a[1] == b[0] for a, b in pairwise(ends))
 
 
 def test_resources_stay_within_one_stage() -> None:

@@ -18,7 +18,7 @@ from ethosgen.cli import cli
 from ethosgen.flow.planning import read
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.frontend.tflite.writer import file_of
-from ethosgen.stages.frames import tensor_bytes, windows
+from ethosgen.stages.frames import whole_bytes, windows
 from ethosgen.stages.report import PipelineReport
 from ethosgen.systems.elements import (
     Rig,
@@ -30,9 +30,10 @@ from ethosgen.systems.elements import (
 from ethosgen.systems.staging import create_pipeline
 from ethosgen.targets.elements import Elements
 from ethosgen.values.errors import TargetError
-from ethosgen.values.handover import END_BYTES, HEADER_BYTES, ROOM
+from ethosgen.values.handover import END_BYTES, HEADER_BYTES
 from ethosgen.values.plan import EXACT
 from ethosgen.values.watch import Watch
+from ethosgen.values.wiring import HOST
 from ethosgen.verdict.judgement import Criteria, Inputs
 from tests import ROOT
 from tests.support.catalogue.recurrent import lstm
@@ -169,15 +170,15 @@ def run_with_fault(
     act: Callable[[int, Elements], None] = lambda _done, _elements: None,
     tap: Callable[[int, bytes], bytes] | None = None,
     samples: int = 6,
-) -> list[bytes | None]:
+) -> list[list[bytes] | None]:
     """Run samples; `act` is called after each output, `tap` changes what lines carry."""
     opened = open_pipeline(path, Watch())
-    graph, stages, manifest = opened.graph, opened.stages, opened.manifest
-    rooms = windows(graph, stages, manifest.window[0], ROOM) if manifest.window else []
-    size = tensor_bytes(graph, stages[-1].sends)
-    frames = [bytes([n] * tensor_bytes(graph, stages[0].receives)) for n in range(samples)]
+    wiring, manifest = opened.wiring, opened.manifest
+    rooms = windows(wiring, manifest.window[0]) if manifest.window else []
+    sizes = [wiring.edges[edge].bytes for edge in wiring.edges_behind(HOST)]
+    frames = [[bytes([n] * size) for size in sizes] for n in range(samples)]
     with Elements(
-        members_of(opened), size, opened.identity, rooms, tap=tap, timeout_s=TIMEOUT_S
+        members_of(opened), wiring, opened.identity, rooms, tap=tap, timeout_s=TIMEOUT_S
     ) as elements:
         outputs = elements.run(frames, lambda done: act(done, elements))
         elements.finish(samples)
@@ -218,8 +219,7 @@ class Cut:
 
 def frame_of(path: Path, line: int) -> int:
     opened = open_pipeline(path, Watch())
-    tensors = opened.stages[line].receives if line < len(opened.stages) else opened.stages[-1].sends
-    return HEADER_BYTES + tensor_bytes(opened.graph, tensors) + END_BYTES
+    return whole_bytes(opened.wiring.edges[opened.wiring.lines[line].edge].bytes)
 
 
 @pytest.mark.parametrize("element", [0, 1, 2])
@@ -334,13 +334,15 @@ def test_a_fault_that_does_not_repeat_blames_nobody(three: Path) -> None:
 
 def test_frames_in_shared_memory_are_recorded(shared: Path) -> None:
     opened = open_pipeline(shared, Watch())
-    rooms = windows(opened.graph, opened.stages, opened.manifest.window[0], ROOM)  # type: ignore[index]
-    frames = [bytes([n] * tensor_bytes(opened.graph, opened.graph.inputs)) for n in range(6)]
-    size = tensor_bytes(opened.graph, opened.graph.outputs)
-    with Elements(members_of(opened), size, opened.identity, rooms, is_recording=True) as elements:
+    wiring = opened.wiring
+    rooms = windows(wiring, opened.manifest.window[0])  # type: ignore[index]
+    frames = [[bytes([n] * wiring.edges[0].bytes)] for n in range(6)]
+    with Elements(
+        members_of(opened), wiring, opened.identity, rooms, is_recording=True
+    ) as elements:
         outputs = elements.run(frames)
         elements.finish(len(frames))
-    first, _, last = (recorder.frames for recorder in elements.recorders)
+    first, _, last = ([[data] for data in kept.frames] for kept in elements.recorders)
     assert (first, last) == (frames, outputs)
 
 

@@ -8,15 +8,15 @@ from ethosgen.board import load_board
 from ethosgen.board.any_board import any_board
 from ethosgen.platforms import CSOLUTION, LIBRARY_ONLY, LINUX, ZEPHYR
 from ethosgen.project import Project, render
-from ethosgen.values.handover import Given, Handover, Piece
+from ethosgen.values.handover import ElementLine, Given, Handover, Piece
 from ethosgen.values.program import Program
 from ethosgen.values.security import Security
 from tests.support.device_programs import make_device_program, make_devices
 from tests.support.programs import ELEMENTS, make_cpu_program, make_program
 
 HANDOVER = Handover(
-    "first", 0, 2, (Given(0, 0, ELEMENTS),), (Piece(True, 0, 0, 0, ELEMENTS),), ELEMENTS, ELEMENTS,
-    bytes(8),
+    "first", 0, 2, (ElementLine("", ELEMENTS),), (ElementLine("second", ELEMENTS),), ((0,),),
+    ((0,),), (Given(0, 0, 0, ELEMENTS),), ((Piece(True, 0, 0, 0, 0, ELEMENTS),),), bytes(8),
 )  # fmt: skip
 
 

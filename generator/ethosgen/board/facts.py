@@ -336,8 +336,9 @@ class BoardFacts(Table):
     """The connection to the host; only a board with Linux may omit it."""
     counter: Counter | None = None
     """The time counter; only a board with Linux may omit it."""
-    links: list[LinkLine] = Field(default=[], max_length=2)
-    """The lines to the previous and the next element of a pipeline."""
+    links: list[LinkLine] = Field(default=[], max_length=16)
+    """The lines to other elements of a pipeline. An element takes the first ones for those that it
+    receives from, and the next ones for those that it sends to."""
     run: RunFacts = RunFacts()
     """Ways to run it."""
     flash: Mapping[str, Flasher] = {}

@@ -1,11 +1,13 @@
 """Systems: the elements of a pipeline in order, each a board, and the links between them."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from ethosgen.board import Board, load_board
 from ethosgen.board.facts import BoardMemory, MemoryMode
@@ -14,16 +16,22 @@ from ethosgen.toml.faults import describe_error
 from ethosgen.toml.files import load_toml, schema_text
 from ethosgen.toml.tables import Table
 from ethosgen.values.errors import InputError, UnsupportedError
-from ethosgen.values.grammar import counted
+from ethosgen.values.grammar import counted, unknown
+from ethosgen.values.wiring import HOST, Ways, chain_ways, graph_ways, host_ways
 
 LinkKind = Literal["serial", "shared"]
 LINK_KINDS: tuple[LinkKind, ...] = ("serial", "shared")
+Topology = Literal["chain", "graph"]
+TOPOLOGIES: tuple[Topology, ...] = ("chain", "graph")
 BITS_OF_A_BYTE = 10
 """On a serial line, with start and stop bit."""
 LINE_BYTES = 32
 """A line of the data cache: frames in shared memory begin at one."""
 _WINDOW = 1 << 20
 """Windows of a divided memory are multiples of this."""
+
+MOST_REPLICAS = 16
+"""Replicas of an element; each needs a line of its neighbours' boards."""
 
 ElementName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 
@@ -46,6 +54,10 @@ class ElementFacts(Table):
     """The memory mode [default: the board's]."""
     memories: dict[str, "Region"] = Field(default={})
     """The part of a memory that this element may use, by the memory's name."""
+    replicas: int = Field(default=1, ge=1, le=MOST_REPLICAS)
+    """The number of equal elements that do its stage, which take samples in turn.
+
+    Their names end in _0, _1 and so on."""
 
 
 class Region(Table):
@@ -63,16 +75,26 @@ class Region(Table):
 
 
 class LinkFacts(Table):
-    """A link between two neighbours."""
+    """A link between two elements."""
 
-    bytes_per_s: float = Field(gt=0)
-    """Its bandwidth."""
+    model_config = ConfigDict(populate_by_name=True)
+
+    sender: ElementName | None = Field(default=None, alias="from")
+    """The element that sends frames over it, one before `to` in the list."""
+    receiver: ElementName | None = Field(default=None, alias="to")
+    """The element that receives them."""
+    bytes_per_s: float | None = Field(default=None, gt=0)
+    """Its bandwidth [default: that of the board's line]."""
     latency_us: float = Field(default=0, ge=0)
     """The time from the start of a frame to the arrival of its first byte."""
 
-    def seconds(self, size: int) -> float:
-        """Return the time that a frame of `size` bytes takes."""
-        return self.latency_us * 1e-6 + size / self.bytes_per_s
+    @model_validator(mode="after")
+    def _both_ends(self) -> Self:
+        if (self.sender is None) != (self.receiver is None):
+            raise ValueError("from and to belong together; give both or neither")
+        if self.sender is None and self.bytes_per_s is None:
+            raise ValueError("bytes_per_s is missing; a link without it needs from and to")
+        return self
 
 
 class SystemFacts(Table):
@@ -80,35 +102,81 @@ class SystemFacts(Table):
 
     link: LinkKind = "serial"
     """How elements hand over frames: a serial line, or shared memory with doorbells."""
+    topology: Topology | None = None
+    """The ways of frames: "chain", through all elements in order, or "graph", directly to each
+    element that reads them [default: chain, or the links' from and to]."""
     shared: Region | None = None
     """The memory for frames that all elements see at the same address, for link = "shared"."""
     elements: list[ElementFacts] = Field(min_length=1)
     """The elements, in the order of the pipeline."""
     links: list[LinkFacts] = Field(default=[])
-    """One link for each pair of neighbours, or one for all [default: the boards' lines]."""
+    """The links between elements.
+
+    With `from` and `to`, frames take only these. Without, there is one for each pair of neighbours,
+    or one for all [default: the boards' lines]."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        names = [element.name for element in self.elements]
+        names = self._names()
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice:
             raise ValueError(f"elements: two are called '{twice}'; give each its own name")
-        if len(self.links) not in (0, 1, len(names) - 1):
-            raise ValueError(
-                f"links: there are {len(self.links)}, but {counted(len(names), 'element')} need "
-                f"{len(names) - 1}, or one that stands for all"
-            )
+        _check_links(self)
         if self.shared is not None and self.shared.start_addr % LINE_BYTES:
             raise ValueError(f"shared: start_addr must be a multiple of {LINE_BYTES}, a cache line")
         if self.shared is not None and self.link != "shared":
             raise ValueError('shared: is only for link = "shared"; delete it')
         return self
 
+    def _names(self) -> list[str]:
+        return [
+            name
+            for facts in self.elements
+            for name in dict.fromkeys((facts.name, *replica_names(facts.name, facts.replicas)))
+        ]
+
+
+def replica_names(name: str, replicas: int) -> list[str]:
+    """Return the names of the elements that do a stage."""
+    return [name] if replicas == 1 else [f"{name}_{i}" for i in range(replicas)]
+
+
+def _check_links(facts: SystemFacts) -> None:
+    """Raise ValueError unless all links name their ends, or none does and their number fits."""
+    names = [element.name for element in facts.elements]
+    named = [link for link in facts.links if link.sender is not None]
+    if named and len(named) < len(facts.links):
+        raise ValueError("links: some have from and to and some have not; give them to all")
+    if named and facts.topology is not None:
+        raise ValueError("topology: the links say with from and to where frames go; delete it")
+    for number, link in enumerate(named):
+        for field, name in (("from", link.sender), ("to", link.receiver)):
+            if name not in names:
+                raise ValueError(f"links[{number}].{field}: {unknown('element', str(name), names)}")
+        if names.index(str(link.sender)) >= names.index(str(link.receiver)):
+            raise ValueError(
+                f"links[{number}]: '{link.sender}' is not before '{link.receiver}' in the list of "
+                "elements, but each sends only to later ones; change their order"
+            )
+        if any((link.sender, link.receiver) == (o.sender, o.receiver) for o in named[:number]):
+            raise ValueError(
+                f"links[{number}]: another also leads from '{link.sender}' to '{link.receiver}'; "
+                "delete one"
+            )
+    counts = (0, 1) if facts.topology == "graph" else (0, 1, len(names) - 1)
+    if not named and len(facts.links) not in counts:
+        need = "give each from and to" if facts.topology else f"{len(names) - 1}"
+        raise ValueError(
+            f"links: there are {len(facts.links)}, but {counted(len(names), 'element')} need "
+            f"{need}, or one that stands for all"
+        )
+
 
 class Element:
     """An element with its board, as it may use it: only a part of the memories named in `parts`.
 
-    `accelerators` are users' own, by name or folder, in order of priority.
+    `accelerators` are users' own, by name or folder, in order of priority. `stage` is what it does,
+    by number; `name` is its own, also among the replicas of the stage.
     """
 
     def __init__(
@@ -119,6 +187,7 @@ class Element:
         memory_mode: str | None,
         parts: tuple[str, ...] = (),
         accelerators: tuple[str, ...] = (),
+        stage: int = 0,
     ) -> None:
         if board.linux is not None:
             raise InputError(
@@ -131,6 +200,7 @@ class Element:
         self.memory_mode = memory_mode
         self.parts = parts
         self.accelerators = accelerators
+        self.stage = stage
 
     @property
     def clock_hz(self) -> int:
@@ -139,20 +209,45 @@ class Element:
         return self.board.cpu.clock_hz or (counter.hz if counter else 1)
 
 
+@dataclass(frozen=True)
+class LinkSpeed:
+    """A link's bandwidth and latency."""
+
+    bytes_per_s: float
+    latency_s: float
+
+    def seconds(self, size: int) -> float:
+        """Return the time that a frame of `size` bytes takes."""
+        return self.latency_s + size / self.bytes_per_s
+
+
 class System:
-    """The elements in order, `links` between neighbours, and the memory for frames if shared."""
+    """The elements in order of their stages, the links, and the memory for frames if shared.
+
+    `ways` are the pairs of stages between which frames may go.
+    """
 
     def __init__(
         self,
         link: LinkKind,
         elements: list[Element],
-        links: list[LinkFacts],
+        ways: Ways,
+        links: Mapping[tuple[int, int], LinkSpeed],
         shared: Region | None = None,
     ) -> None:
         self.link = link
         self.elements = elements
+        self.ways = ways
         self.links = links
         self.shared = shared
+        counts = Counter(element.stage for element in elements)
+        self.replicas = tuple(counts[stage] for stage in sorted(counts))
+        self.stages = [elements[sum(self.replicas[:k])] for k in range(len(counts))]
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether frames pass through all stages in order."""
+        return self.ways == chain_ways(len(self.stages))
 
 
 def _require_lines(system: System) -> None:
@@ -193,8 +288,13 @@ def _require_apart(system: System) -> None:
 def load_system(path: Path) -> System:
     """Read a system file; InputError names the file, the line and the field that is wrong."""
     facts = load_toml(path, "system file", SystemFacts)
-    elements = [_element(element, path) for element in facts.elements]
-    return _complete(facts.link, elements, list(facts.links), facts.shared)
+    elements = [
+        element for k, each in enumerate(facts.elements) for element in _elements(each, k, path)
+    ]
+    names = [element.name for element in facts.elements]
+    return _complete(
+        facts.link, elements, _Asked(facts.topology, tuple(facts.links), names), facts.shared
+    )
 
 
 def uniform_system(
@@ -204,23 +304,41 @@ def uniform_system(
     stages: int,
     link: LinkKind,
     accelerators: Sequence[str] = (),
+    topology: Topology | None = None,
+    replicas: Sequence[int] = (),
 ) -> System:
-    """Return a system of equal elements, called stage_0 and so on."""
+    """Return a system of equal elements, called stage_0 and so on.
+
+    `replicas` are the elements of each stage, one of each if empty.
+    """
     elements = [
-        Element(f"stage_{i}", board, npu, memory_mode, accelerators=tuple(accelerators))
-        for i in range(stages)
+        Element(name, board, npu, memory_mode, accelerators=tuple(accelerators), stage=k)
+        for k, count in enumerate(replicas or [1] * stages)
+        for name in replica_names(f"stage_{k}", count)
     ]
-    return _complete(link, elements, [], None)
+    return _complete(link, elements, _Asked(topology), None)
 
 
-def _element(facts: ElementFacts, path: Path) -> Element:
+@dataclass(frozen=True)
+class _Asked:
+    """The links that a user asks for, and the names of the stages in them."""
+
+    topology: Topology | None = None
+    links: tuple[LinkFacts, ...] = ()
+    names: Sequence[str] = ()
+
+
+def _elements(facts: ElementFacts, stage: int, path: Path) -> list[Element]:
     is_file = facts.board.endswith(".toml")
     board = load_board(str(path.parent / facts.board) if is_file else facts.board)
     for name, region in facts.memories.items():
         board = _confined(board, name, region, facts.name)
     accelerators = tuple(_accelerator(accelerator, path) for accelerator in facts.accelerators)
     parts = tuple(facts.memories)
-    return Element(facts.name, board, facts.npu, facts.memory_mode, parts, accelerators)
+    return [
+        Element(name, board, facts.npu, facts.memory_mode, parts, accelerators, stage)
+        for name in replica_names(facts.name, facts.replicas)
+    ]
 
 
 def _accelerator(name: str, path: Path) -> str:
@@ -260,27 +378,39 @@ def _confined(board: Board, name: str, region: Region, element: str) -> Board:
 
 
 def _complete(
-    link: LinkKind, elements: list[Element], links: list[LinkFacts], shared: Region | None
+    kind: LinkKind, elements: list[Element], asked: _Asked, shared: Region | None
 ) -> System:
     """Add the boards' facts: the speed of links, and the parts of a memory that all share."""
-    if link == "shared" and shared is None:
+    if kind == "shared" and shared is None:
         elements, shared = _divided(elements)
-    pairs = len(elements) - 1
-    if len(links) == 1:
-        links = links * pairs
-    if not links:
-        links = [_default_link(link, element) for element in elements[:-1]]
-    system = System(link, elements, links, shared)
+    stages = {element.stage: element for element in reversed(elements)}
+    ends = [(link.sender, link.receiver) for link in asked.links if link.sender is not None]
+    if ends:
+        pairs = [(asked.names.index(str(a)), asked.names.index(str(b))) for a, b in ends]
+        ways = host_ways(len(stages)) | set(pairs)
+    else:
+        ways = graph_ways(len(stages)) if asked.topology == "graph" else chain_ways(len(stages))
+        pairs = sorted(pair for pair in ways if HOST not in pair)
+    facts = asked.links * len(pairs) if len(asked.links) == 1 else asked.links
+    links = {
+        pair: _link(kind, stages[pair[0]], facts[n] if facts else None)
+        for n, pair in enumerate(pairs)
+    }
+    system = System(kind, elements, ways, links, shared)
     _require_lines(system)
     _require_apart(system)
     return system
 
 
-def _default_link(kind: LinkKind, element: Element) -> LinkFacts:
+def _link(kind: LinkKind, element: Element, facts: LinkFacts | None) -> LinkSpeed:
+    """Return the link behind an element."""
     baud = element.board.links[-1].baud if element.board.links else None
+    rate = float(element.clock_hz)  # copied, one byte per cycle
     if kind == "serial" and baud is not None:
-        return LinkFacts(bytes_per_s=baud / BITS_OF_A_BYTE)
-    return LinkFacts(bytes_per_s=float(element.clock_hz))  # copied, one byte per cycle
+        rate = baud / BITS_OF_A_BYTE
+    if facts is None:
+        return LinkSpeed(rate, 0.0)
+    return LinkSpeed(facts.bytes_per_s or rate, facts.latency_us * 1e-6)
 
 
 def _divided(elements: list[Element]) -> tuple[list[Element], Region]:
@@ -309,6 +439,7 @@ def _divided(elements: list[Element]) -> tuple[list[Element], Region]:
             element.memory_mode,
             (name,),
             element.accelerators,
+            element.stage,
         )
         for element, start in zip(elements, starts, strict=False)
     ]

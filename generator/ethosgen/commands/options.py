@@ -434,7 +434,7 @@ def with_line(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-_NAMED_PORT = re.compile(r"([a-z][a-z0-9_]*)(?:\.(before|behind))?=(.+)")
+_NAMED_PORT = re.compile(r"([a-z][a-z0-9_]*)(?:\.((?:before|behind)(?:\.[a-z][a-z0-9_]*)?))?=(.+)")
 
 
 def _element_ports(named: Sequence[re.Match[str]], baud: int | None, reset: str | None) -> Any:
@@ -450,8 +450,7 @@ def _element_ports(named: Sequence[re.Match[str]], baud: int | None, reset: str 
     return {
         name: ElementPorts(
             SerialLine(urls[name, None], baud, reset),
-            urls.get((name, "before")),
-            urls.get((name, "behind")),
+            {line: url for (of, line), url in urls.items() if of == name and line},
         )
         for name in names
     }

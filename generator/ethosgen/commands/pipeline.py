@@ -57,6 +57,12 @@ def _schema() -> str:
     type=ValueChoice(["serial", "shared"]),
     help="Hand over frames on a serial line, or in shared memory with doorbells [default: serial].",
 )
+@click.option(
+    "--topology",
+    type=ValueChoice(["chain", "graph"]),
+    help="Hand over frames through all elements in order, or directly to each that reads them "
+    "[default: chain].",
+)
 @path_option(
     "--task-graph",
     "task_graph",
@@ -86,6 +92,7 @@ def pipeline(
     board: str | None,
     system_path: Path | None,
     link: str | None,
+    topology: str | None,
     task_graph: Path | None,
     npu: str | None,
     accelerators: tuple[str, ...],
@@ -111,7 +118,8 @@ def pipeline(
     spans = _cuts(task_graph, stages)
     if spans and system_path is None:
         stages = len(spans)
-    system = _system(stages, board, system_path, link, npu, memory_mode, accelerators)
+    asked = (link, topology, npu, memory_mode, accelerators)
+    system = _system(stages, board, system_path, *asked)
     with Progress() as progress:
         watch = progress.watch()
         given_network = read(network, name, watch, reading)
@@ -139,10 +147,10 @@ def _boundaries(
 ) -> tuple[int, ...]:
     from ethosgen.stages.task_cuts import boundaries_of
 
-    if len(spans) != len(system.elements):
+    if len(spans) != len(system.stages):
         raise InputError(
             f"{title} has {counted(len(spans), 'task')}, but the system has "
-            f"{counted(len(system.elements), 'element')}; each does one task"
+            f"{counted(len(system.stages), 'element')}; each does one task"
         )
     return boundaries_of(spans, network, title)
 
@@ -152,18 +160,20 @@ def _system(
     board: str | None,
     path: Path | None,
     link: str | None,
+    topology: str | None,
     npu: str | None,
     memory_mode: str | None,
     accelerators: tuple[str, ...],
 ) -> Any:
     from ethosgen.board import load_board
-    from ethosgen.board.system import LINK_KINDS, load_system, uniform_system
+    from ethosgen.board.system import LINK_KINDS, TOPOLOGIES, load_system, uniform_system
 
     if path is not None:
         options: dict[str, Any] = {
             "--stages": stages,
             "--board": board,
             "--link": link,
+            "--topology": topology,
             "--npu": npu,
             "--accelerator": accelerators or None,
             "--memory-mode": memory_mode,
@@ -178,4 +188,5 @@ def _system(
             "FILE.json instead of --stages for your own cuts, or --system FILE.toml"
         )
     kind = next(known for known in LINK_KINDS if known == (link or LINK_KINDS[0]))
-    return uniform_system(load_board(board), npu, memory_mode, stages, kind, accelerators)
+    form = next((known for known in TOPOLOGIES if known == topology), None)
+    return uniform_system(load_board(board), npu, memory_mode, stages, kind, accelerators, form)

@@ -9,6 +9,8 @@ from ethosgen.applications.application import TEMPLATES, Commanded
 from ethosgen.board import Board
 from ethosgen.host.resources import files_below, resource_folder
 from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted
+from ethosgen.values.handover import Handover
 
 STAND_IN = "stand_in"
 """The folder with the facts of the board that stands in on QEMU, as board/ has those of its own."""
@@ -20,8 +22,6 @@ _APPLICATION = (
 """The files of applications that get items from the host."""
 _COMMANDED = ("application.h", "main.c", "report.c", "report.h")
 """Those of applications that take commands."""
-_LINKS = 2
-"""A line to the element before, and one to the element behind."""
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,18 @@ class Layout:
         return self.way is not None or "CMakeLists.txt" in self.application
 
 
-def with_element(layout: Layout, board: Board) -> Layout:
+def with_element(layout: Layout, board: Board, handover: Handover) -> Layout:
     """Return a layout with the hand-over between elements of a pipeline.
 
-    InputError for a board that has no lines to them.
+    InputError for a board with too few lines to them.
     """
-    if len(board.links) < _LINKS:
+    need = len(handover.before) + len(handover.behind)
+    if len(board.links) < need:
+        has = counted(len(board.links), "line") if board.links else "no lines"
         raise InputError(
-            f"board '{board.name}' has no lines to other elements; add two [[links]] to its board "
-            "file, as boards/corstone300.toml has them"
+            f"element '{handover.name}' needs {counted(need, 'line')} to others, but board "
+            f"'{board.name}' has {has}; add [[links]] to its board file, as "
+            "boards/corstone300.toml has them, or connect fewer elements with it"
         )
     return replace(
         layout,

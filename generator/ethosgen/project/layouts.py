@@ -21,6 +21,7 @@ from ethosgen.project.layout import (
 from ethosgen.project.linux import linux_facts
 from ethosgen.project.zephyr import shared_board, zephyr_facts
 from ethosgen.values.errors import InputError
+from ethosgen.values.handover import Handover
 
 Facts = Callable[[Board, Mapping[str, Any], Sequence[ProjectFiles]], Mapping[str, Any]]
 """Returns templates' values from the board, the driver's values and users' accelerators."""
@@ -67,11 +68,11 @@ def platform_files(platform: str) -> PlatformFiles:
     return LAYOUTS[name]
 
 
-def find_layout(platform: str, board: Board, is_element: bool) -> Layout:
+def find_layout(platform: str, board: Board, handover: Handover | None) -> Layout:
     """Return a platform's layout on a board, for an element of a pipeline with its hand-over."""
     layout = platform_files(platform).layout(board)
-    if not is_element:
+    if handover is None:
         return layout
     if not find_platform(platform).stands_in:
         raise InputError(f"an element of a pipeline needs --platform {BAREMETAL}, not {platform}")
-    return with_element(layout, board)
+    return with_element(layout, board, handover)

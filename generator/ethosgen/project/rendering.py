@@ -9,6 +9,7 @@ from ethosgen.applications import find_application
 from ethosgen.backend import compiler_of, driver_of, wrapped_of
 from ethosgen.backend.protocol import ProjectFiles
 from ethosgen.board import DEFAULT_MEMORY_MODE, Bell, Board
+from ethosgen.board.facts import LinkLine
 from ethosgen.frontend import source_of, suffix_of
 from ethosgen.platforms import DEFAULT_PLATFORM, LIBRARY_ONLY, find_platform
 from ethosgen.project.capacity import check_capacity
@@ -143,7 +144,7 @@ def _checked_layout(
     handover: Handover | None,
     app: str | None,
 ) -> Layout:
-    layout = find_layout(platform, board, handover is not None)
+    layout = find_layout(platform, board, handover)
     check_platform(board, platform)
     if app is not None:
         layout = with_application(layout, find_application(app))
@@ -302,7 +303,7 @@ def _board_facts(
 ) -> dict[str, Any]:
     """Return the values for a board's own code, in the chosen ways that it runs itself."""
     bell = board.run.qemu.bell if board.run.qemu and (has_npu or devices) else None
-    irqs = _irqs(board, has_npu, bell, handover is not None)
+    irqs = _irqs(board, has_npu, bell, _lines(handover, board))
     known_devices = device_facts(board, devices, irqs, platform)
     irqs += [device["irq"] for device in known_devices if device["irq"] is not None]
     own = [way for way in chosen if host_board(board, way) is board]
@@ -321,13 +322,13 @@ def _buffer_alignment(board: Board, has_masters: bool) -> int:
     return CACHE_LINE_BYTES if has_masters and board.cpu.dcache else ALIGNMENT
 
 
-def _irqs(board: Board, has_npu: bool, bell: Bell | None, has_links: bool) -> list[int]:
+def _irqs(board: Board, has_npu: bool, bell: Bell | None, lines: Sequence[LinkLine]) -> list[int]:
     """Return the interrupts that the application uses, without those of devices."""
     irqs = [
         board.console.rx_irq if board.console else None,
         board.npu.irq if board.npu and has_npu else None,
         bell.rx_irq if bell else None,
-        *(link.rx_irq for link in board.links if has_links),
+        *(line.rx_irq for line in lines),
     ]
     return [irq for irq in irqs if irq is not None]
 
@@ -335,15 +336,20 @@ def _irqs(board: Board, has_npu: bool, bell: Bell | None, has_links: bool) -> li
 def _handover_facts(handover: Handover | None, board: Board) -> dict[str, Any] | None:
     if handover is None:
         return None
-    before, behind = board.links
     return {
         **{name: getattr(handover, name) for name in Handover.__dataclass_fields__},
         "is_serial": handover.is_serial,
         "identity_words": handover.identity_words,
-        "before": before,
-        "behind": behind,
+        "links": _lines(handover, board),
         "has_dcache": board.cpu.dcache,
     }
+
+
+def _lines(handover: Handover | None, board: Board) -> Sequence[LinkLine]:
+    """Return the board's lines that an element uses: those before it, and those behind it."""
+    if handover is None:
+        return ()
+    return board.links[: len(handover.before) + len(handover.behind)]
 
 
 def _ways_facts(

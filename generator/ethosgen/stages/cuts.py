@@ -16,16 +16,13 @@ from ethosgen.values.network import ABSENT, CONTROL, HANDLE, STATEFUL, Graph, Ne
 class Stage:
     """Operators `start` to `stop` - 1 of a network, as a separate network.
 
-    `receives` and `sends` are the tensors that cross the cuts, by index in the whole network. The
-    stage reads `reads` and writes `makes`, in the order of its network's inputs and outputs; it
-    hands on the others.
+    It reads `reads` and writes `makes` for others, by index in the whole network, in the order of
+    its network's inputs and outputs.
     """
 
     start: int
     stop: int
     network: Network
-    receives: tuple[int, ...]
-    sends: tuple[int, ...]
     reads: tuple[int, ...]
     makes: tuple[int, ...]
 
@@ -58,6 +55,15 @@ def crossing(graph: Graph, position: int) -> tuple[int, ...]:
     )
 
 
+def ports(graph: Graph, start: int, stop: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the tensors that the operators from one cut to another read, and make for others."""
+    operators = graph.operators[start:stop]
+    read = {i for op in operators for i in op.inputs}
+    written = {i for op in operators for i in op.outputs}
+    reads = tuple(i for i in crossing(graph, start) if i in read)
+    return reads, tuple(i for i in crossing(graph, stop) if i in written)
+
+
 def cut(network: Network, boundaries: Sequence[int]) -> list[Stage]:
     """Cut a network at `boundaries`, which include both ends; a stage's name ends in its number."""
     return [
@@ -69,11 +75,7 @@ def cut(network: Network, boundaries: Sequence[int]) -> list[Stage]:
 def _stage(network: Network, number: int, start: int, stop: int) -> Stage:
     graph = network.graph
     operators = graph.operators[start:stop]
-    receives, sends = crossing(graph, start), crossing(graph, stop)
-    read = {i for op in operators for i in op.inputs}
-    written = {i for op in operators for i in op.outputs}
-    reads = tuple(i for i in receives if i in read)
-    makes = tuple(i for i in sends if i in written)
+    reads, makes = ports(graph, start, stop)
     used = _used(operators, reads, makes)
     places = {old: new for new, old in enumerate(used)} | {ABSENT: ABSENT}
 
@@ -102,7 +104,7 @@ def _stage(network: Network, number: int, start: int, stop: int) -> Stage:
         name=f"{network.name}_{number}",
         in_float=network.in_float,
     )
-    return Stage(start, stop, alone, receives, sends, reads, makes)
+    return Stage(start, stop, alone, reads, makes)
 
 
 def _used(operators: Sequence[Operator], reads: Sequence[int], makes: Sequence[int]) -> list[int]:

@@ -1,11 +1,20 @@
 """The layout of the frames that a stage receives and sends: tensors in sequence."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ethosgen.stages.cuts import Stage
-from ethosgen.values.handover import END_BYTES, HEADER_BYTES, Given, Handover, Piece, SharedWindow
+from ethosgen.values.handover import (
+    END_BYTES,
+    HEADER_BYTES,
+    ElementLine,
+    Given,
+    Handover,
+    Piece,
+    SharedWindow,
+)
 from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Graph
+from ethosgen.values.wiring import HOST, Wiring
 
 LINE_BYTES = 32
 """Frames in shared memory begin at a line of the data cache."""
@@ -27,55 +36,113 @@ def tensor_bytes(graph: Graph, tensors: Sequence[int]) -> int:
 
 def frame_bytes(graph: Graph, tensors: Sequence[int]) -> int:
     """Return the bytes of a whole frame."""
-    return HEADER_BYTES + tensor_bytes(graph, tensors) + END_BYTES
+    return whole_bytes(tensor_bytes(graph, tensors))
+
+
+def whole_bytes(tensors: int) -> int:
+    """Return the bytes of a frame with this many bytes of tensors."""
+    return HEADER_BYTES + tensors + END_BYTES
 
 
 def handover(
     graph: Graph,
     stage: Stage,
-    name: str,
-    place: tuple[int, int],
+    names: Sequence[str],
+    element: int,
+    wiring: Wiring,
     identity: bytes,
-    windows: tuple[SharedWindow, SharedWindow] | None = None,
+    windows: Sequence[SharedWindow] = (),
 ) -> Handover:
-    """Return the hand-over of a stage of `graph`; `place` is its number, and the number of all.
+    """Return the hand-over of one of the elements `names`, which runs a stage of `graph`.
 
-    `windows` are those that it shares with the elements before and after it.
+    `windows` are those of all lines, none for serial ones.
     """
-    received, sent = offsets(graph, stage.receives), offsets(graph, stage.sends)
-    received_window, sent_window = windows or (None, None)
+    lines_before, lines_behind = wiring.before(element), wiring.behind(element)
+    before = wiring.edges_before(wiring.elements[element][0])
+    behind = wiring.edges_behind(wiring.elements[element][0])
+    received = {
+        tensor: (edge, at)
+        for edge, number in enumerate(before)
+        for tensor, at in offsets(graph, wiring.edges[number].tensors).items()
+    }
+    ends = [wiring.lines[n].sender for n in lines_before]
+    rows = wiring.turns(element)
     return Handover(
-        name=name,
-        number=place[0],
-        elements=place[1],
+        name=names[element],
+        number=element,
+        elements=len(names),
+        before=_lines(wiring, lines_before, ends, names, windows),
+        behind=_lines(
+            wiring, lines_behind, [wiring.lines[n].receiver for n in lines_behind], names, windows
+        ),
+        turns_before=_turns(wiring, before, lines_before, rows),
+        turns_behind=_turns(wiring, behind, lines_behind, rows),
         inputs=tuple(
-            Given(port, received[i], graph.tensors[i].bytes) for port, i in enumerate(stage.reads)
+            Given(port, *received[i], graph.tensors[i].bytes) for port, i in enumerate(stage.reads)
         ),
         pieces=tuple(
-            Piece(
-                is_output=i in stage.makes,
-                port=stage.makes.index(i) if i in stage.makes else 0,
-                offset=received.get(i, 0),
-                at=sent[i],
-                bytes=graph.tensors[i].bytes,
-            )
-            for i in stage.sends
+            _pieces(graph, stage, wiring.edges[number].tensors, received) for number in behind
         ),
-        received_bytes=tensor_bytes(graph, stage.receives),
-        sent_bytes=tensor_bytes(graph, stage.sends),
         identity=identity,
-        received=received_window,
-        sent=sent_window,
     )
 
 
-def windows(
-    graph: Graph, stages: Sequence[Stage], start_addr: int, room: int
-) -> list[SharedWindow]:
-    """Place the frames of each link, the host's two included, in sequence in memory."""
-    links = []
-    for tensors in (stages[0].receives, *(stage.sends for stage in stages)):
-        stride = rounded_up(frame_bytes(graph, tensors), LINE_BYTES)
-        links.append(SharedWindow(start_addr, stride))
-        start_addr += room * stride
-    return links
+def _lines(
+    wiring: Wiring,
+    numbers: Sequence[int],
+    ends: Sequence[int],
+    names: Sequence[str],
+    windows: Sequence[SharedWindow],
+) -> tuple[ElementLine, ...]:
+    return tuple(
+        ElementLine(
+            "" if end == HOST else names[end],
+            wiring.edges[wiring.lines[n].edge].bytes,
+            wiring.lines[n].room,
+            windows[n] if windows else None,
+        )
+        for n, end in zip(numbers, ends, strict=True)
+    )
+
+
+def _turns(
+    wiring: Wiring, edges: Sequence[int], lines: Sequence[int], samples: Sequence[int]
+) -> tuple[tuple[int, ...], ...]:
+    """Return the position in `lines` of the line of each edge, for each sample."""
+    return tuple(
+        tuple(lines.index(wiring.line_of(edge, sample)) for edge in edges) for sample in samples
+    )
+
+
+def _pieces(
+    graph: Graph,
+    stage: Stage,
+    tensors: Sequence[int],
+    received: Mapping[int, tuple[int, int]],
+) -> tuple[Piece, ...]:
+    return tuple(
+        Piece(
+            i in stage.makes,
+            stage.makes.index(i) if i in stage.makes else 0,
+            *(received[i] if i not in stage.makes else (0, 0)),
+            at,
+            graph.tensors[i].bytes,
+        )
+        for i, at in offsets(graph, tensors).items()
+    )
+
+
+def windows(wiring: Wiring, start_addr: int) -> list[SharedWindow]:
+    """Place the frames of each line, the host's included, in sequence in memory."""
+    places = []
+    for line in wiring.lines:
+        stride = rounded_up(whole_bytes(wiring.edges[line.edge].bytes), LINE_BYTES)
+        places.append(SharedWindow(start_addr, stride))
+        start_addr += line.room * stride
+    return places
+
+
+def windows_bytes(wiring: Wiring) -> int:
+    """Return the size of the memory for the frames of all lines."""
+    places = windows(wiring, 0)
+    return places[-1].start_addr + wiring.lines[-1].room * places[-1].stride

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ethosgen.values.errors import InputError
+from ethosgen.values.wiring import HOST
 from ethosgen.version import __version__
 
 MANIFEST = "pipeline.json"
@@ -15,21 +16,36 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class ElementProject:
-    """An element: the folder of its project, its board and its estimated cycles."""
+    """An element: the folder of its project, its stage, its board and its estimated cycles."""
 
     name: str
+    stage: int
     board: str
     clock_hz: int
     cycles: int
 
 
 @dataclass(frozen=True)
+class HandoverFacts:
+    """A hand-over between two stages, or the host (-1): the tensors' indices in the network.
+
+    Its link carries `bytes_per_s`, with a latency; None is a line to the host.
+    """
+
+    sender: int
+    receiver: int
+    tensors: tuple[int, ...]
+    bytes_per_s: float | None
+    latency_s: float
+
+
+@dataclass(frozen=True)
 class Manifest:
     """A pipeline's ingredients; `boundaries` are the cuts in the network, both ends included.
 
-    `source` is the network's file, of `file_format`. `links` are bytes a second and seconds of
-    latency. `window` is where shared memory for frames starts, and its size. `alone` is the folder
-    of the whole network for the first element, or "" for the reason `why_not_alone`.
+    `source` is the network's file, of `file_format`. `window` is where shared memory for frames
+    starts, and its size. `alone` is the folder of the whole network for the first element, or ""
+    for the reason `why_not_alone`.
     """
 
     network: str
@@ -39,11 +55,17 @@ class Manifest:
     link: str
     boundaries: tuple[int, ...]
     elements: tuple[ElementProject, ...]
-    links: tuple[tuple[float, float], ...]
+    handovers: tuple[HandoverFacts, ...]
     window: tuple[int, int] | None
     alone: str
     why_not_alone: str
     oracle: str | None = None
+
+    @property
+    def replicas(self) -> tuple[int, ...]:
+        """The number of elements of each stage."""
+        stages = [element.stage for element in self.elements]
+        return tuple(stages.count(k) for k in range(len(self.boundaries) - 1))
 
 
 def is_pipeline(directory: Path) -> bool:
@@ -58,6 +80,7 @@ def manifest_text(manifest: Manifest) -> bytes:
         "format": FORMAT,
         **{name: getattr(manifest, name) for name in Manifest.__dataclass_fields__},
         "elements": [vars(element) for element in manifest.elements],
+        "handovers": [vars(each) for each in manifest.handovers],
     }
     return (json.dumps(content, indent=1) + "\n").encode()
 
@@ -87,12 +110,18 @@ def _read(content: Mapping[str, Any]) -> Manifest:
     window = content["window"]
     source = str(content["source"])
     elements = tuple(
-        ElementProject(str(e["name"]), str(e["board"]), int(e["clock_hz"]), int(e["cycles"]))
+        ElementProject(
+            *(str(e["name"]), int(e["stage"]), str(e["board"]), int(e["clock_hz"])),
+            int(e["cycles"]),
+        )
         for e in content["elements"]
     )
     boundaries = tuple(map(int, content["boundaries"]))
-    if len(boundaries) != len(elements) + 1 or list(boundaries) != sorted(set(boundaries)):
+    if list(boundaries) != sorted(set(boundaries)) or len(boundaries) < len(["start", "end"]):
         raise ValueError("boundaries")
+    stages = [element.stage for element in elements]
+    if stages != sorted(stages) or set(stages) != set(range(len(boundaries) - 1)):
+        raise ValueError("stages")
     for name in (source, *(element.name for element in elements)):
         if Path(name).name != name:
             raise ValueError("a path outside the pipeline")
@@ -104,9 +133,23 @@ def _read(content: Mapping[str, Any]) -> Manifest:
         link=str(content["link"]),
         boundaries=boundaries,
         elements=elements,
-        links=tuple((float(b), float(s)) for b, s in content["links"]),
+        handovers=tuple(_handover(each, len(boundaries) - 1) for each in content["handovers"]),
         window=(int(window[0]), int(window[1])) if window else None,
         alone=str(content["alone"]),
         why_not_alone=str(content["why_not_alone"]),
         oracle=content["oracle"],
     )
+
+
+def _handover(content: Mapping[str, Any], stages: int) -> HandoverFacts:
+    rate = content["bytes_per_s"]
+    facts = HandoverFacts(
+        int(content["sender"]),
+        int(content["receiver"]),
+        tuple(map(int, content["tensors"])),
+        None if rate is None else float(rate),
+        float(content["latency_s"]),
+    )
+    if not (HOST <= facts.sender < stages and HOST <= facts.receiver < stages):
+        raise ValueError("the ends of a hand-over")
+    return facts

@@ -16,8 +16,8 @@ class ElementFigures:
     """The average cycles of an element for one sample, by its own clock.
 
     `cpu` is its network's work on the processor, `npu` on the NPU; `receive` and `send` are the
-    processor's work on frames, interrupts included. `wire` is the time of a frame on the outgoing
-    link, by its bandwidth.
+    processor's work on frames, interrupts included. `wire` is the time of frames on the outgoing
+    links, by their bandwidth. One of `replicas` runs only its share of the samples.
     """
 
     name: str
@@ -31,6 +31,7 @@ class ElementFigures:
     wire: int
     sent_bytes: int
     stack_bytes: int
+    replicas: int = 1
 
     @property
     def cycles(self) -> int:
@@ -122,7 +123,7 @@ class PipelineReport:
     @property
     def slowest(self) -> ElementFigures:
         """The element that limits the throughput."""
-        return max(self.elements, key=lambda stage: stage.cycles / stage.clock_hz)
+        return max(self.elements, key=lambda each: each.cycles / each.clock_hz / each.replicas)
 
     @property
     def passed(self) -> bool:

@@ -1,12 +1,13 @@
 """Compute the time at which each sample passes each element, from each element's times for one
 sample.
 
-An element receives, computes and sends one sample after the other; while it does, the next frame
-arrives in its second buffer. It sends only if the next element has room.
+An element receives, computes and sends one sample after the other; while it does, the next frames
+arrive in its other buffers. It sends only if all elements behind it have room.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import lcm
 
 from ethosgen.values.handover import ROOM
 
@@ -16,14 +17,23 @@ SAMPLES = 64
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of an element for a sample: `busy` until it sends, then `send` until the last byte.
-
-    The frame arrives `latency` seconds after that.
-    """
+    """Seconds of an element for a sample: `busy` until it sends, `send` until the last byte."""
 
     busy: float
     send: float
+
+
+@dataclass(frozen=True)
+class Way:
+    """A hand-over between two stages: a frame arrives `latency` seconds after its last byte.
+
+    The receiver has room for `room` samples: the frames of all lines between the two.
+    """
+
+    sender: int
+    receiver: int
     latency: float = 0.0
+    room: int = ROOM
 
 
 @dataclass(frozen=True)
@@ -38,25 +48,34 @@ class PipelineTiming:
     full_latency: float
 
 
-def schedule(elements: Sequence[Times], samples: int = SAMPLES) -> PipelineTiming:
-    """Return throughput and latency of a pipeline that is fed as fast as it takes samples."""
+def schedule(
+    stages: Sequence[Sequence[Times]], ways: Sequence[Way], samples: int = SAMPLES
+) -> PipelineTiming:
+    """Return throughput and latency of a pipeline that is fed as fast as it takes samples.
+
+    Each stage has the times of its replicas, which take samples in turn; ways lead to later stages.
+    """
+    turns = lcm(*map(len, stages))
+    half = -(-samples // 2 // turns) * turns
     begun: list[list[float]] = []
     ended: list[list[float]] = []
-    for n in range(samples):
-        start, end = [], []
-        arrives = 0.0
-        for k, times in enumerate(elements):
-            free = ended[n - 1][k] if n else 0.0
-            begins = max(arrives, free)
-            ready = begins + times.busy
-            if k + 1 < len(elements) and n >= ROOM:
-                ready = max(ready, ended[n - ROOM][k + 1])
-            done = ready + times.send
-            start.append(begins)
-            end.append(done)
-            arrives = done + times.latency
+    for n in range(2 * half):
+        start: list[float] = []
+        end: list[float] = []
+        for k, replicas in enumerate(stages):
+            times = replicas[n % len(replicas)]
+            arrives = [end[way.sender] + way.latency for way in ways if way.receiver == k]
+            free = ended[n - len(replicas)][k] if n >= len(replicas) else 0.0
+            start.append(max([free, *arrives]))
+            has_room = [
+                ended[n - way.room][way.receiver]
+                for way in ways
+                if way.sender == k and n >= way.room
+            ]
+            end.append(max([start[k] + times.busy, *has_room]) + times.send)
         begun.append(start)
         ended.append(end)
-    half = samples // 2
-    interval = (ended[-1][-1] - ended[half - 1][-1]) / (samples - half)
-    return PipelineTiming(interval, ended[0][-1] - begun[0][0], ended[-1][-1] - begun[-1][0])
+    out = [max(end) for end in ended]
+    first = min(set(range(len(stages))) - {way.receiver for way in ways})
+    interval = (out[-1] - out[half - 1]) / half
+    return PipelineTiming(interval, out[0] - begun[0][first], out[-1] - begun[-1][first])

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,19 +15,20 @@ from ethosgen.frontend import source_of
 from ethosgen.samples.files import save_samples
 from ethosgen.samples.fitting import fitting
 from ethosgen.stages.cuts import Stage, cut, positions
-from ethosgen.stages.frames import frame_bytes, tensor_bytes, windows
+from ethosgen.stages.frames import tensor_bytes, whole_bytes, windows
 from ethosgen.stages.manifest import Manifest, open_manifest
 from ethosgen.stages.report import ElementFigures, PipelineReport, Suspect
-from ethosgen.stages.timing import Times, schedule
+from ethosgen.stages.timing import PipelineTiming, Times, Way, schedule
 from ethosgen.systems.suspect import decode, find_suspect
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.grammar import counted, unknown
-from ethosgen.values.handover import ROOM, identity_of
+from ethosgen.values.handover import identity_of
 from ethosgen.values.network import Graph, Network
 from ethosgen.values.outcome import Arrays, OutputComparison
 from ethosgen.values.source import ReadOptions
 from ethosgen.values.watch import Watch
+from ethosgen.values.wiring import HOST, StageEdge, Wiring, line_names
 from ethosgen.verdict.fidelity import measure_fidelity, require_runtime
 from ethosgen.verdict.judgement import Criteria, Inputs, choose_samples, judge
 
@@ -47,12 +48,13 @@ _NANOSECONDS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Opened:
-    """A pipeline on disk, with its network and stages."""
+    """A pipeline on disk, with its network, its stages, and the lines between their elements."""
 
     directory: Path
     manifest: Manifest
     network: Network
     stages: tuple[Stage, ...]
+    wiring: Wiring
 
     @property
     def graph(self) -> Graph:
@@ -62,7 +64,13 @@ class Opened:
     @property
     def identity(self) -> bytes:
         """An identity that distinguishes its elements from other pipelines'."""
-        return identity_of(source_of(self.network).data, self.manifest.boundaries)
+        starts = [stage.start for stage in self.stages]
+        return identity_of(source_of(self.network).data, starts, self.wiring)
+
+    @property
+    def names(self) -> list[str]:
+        """The elements' names."""
+        return [element.name for element in self.manifest.elements]
 
     def folders(self) -> list[str]:
         """Return the folders of all projects."""
@@ -99,12 +107,21 @@ def open_pipeline(directory: Path, watch: Watch) -> Opened:
     with watch.phase("read", f"reading {manifest.source}"):
         network = frontend.read(directory / manifest.source, manifest.file_format, reading)
     network = replace(network, name=manifest.network)
-    if not set(manifest.boundaries) <= set(positions(network.graph)):
+    graph = network.graph
+    tensors = {i for each in manifest.handovers for i in each.tensors}
+    if not set(manifest.boundaries) <= set(positions(graph)) or not tensors <= set(
+        range(len(graph.tensors))
+    ):
         raise InputError(
             f"'{directory / manifest.source}' is not the network of this pipeline; generate the "
             "pipeline again elsewhere"
         )
-    return Opened(directory, manifest, network, tuple(cut(network, manifest.boundaries)))
+    edges = tuple(
+        StageEdge(each.sender, each.receiver, each.tensors, tensor_bytes(graph, each.tensors))
+        for each in manifest.handovers
+    )
+    stages = tuple(cut(network, manifest.boundaries))
+    return Opened(directory, manifest, network, stages, Wiring(manifest.replicas, edges))
 
 
 def build_pipeline(directory: Path, watch: Watch) -> "list[tuple[str, Built]]":
@@ -151,7 +168,7 @@ def run_pipeline(
         link=manifest.link,
         samples=len(samples),
         elements=figures,
-        schedule=schedule(_times(figures, manifest)),
+        schedule=_schedule(figures, opened),
         golden=golden,
         second=second,
         plans=tuple(
@@ -183,8 +200,9 @@ def _suspect(
     some = samples[: golden.first.sample + 1]
     with watch.phase("blame", "asking who was wrong"):
         frames = _run(opened, some, watch, rig, is_recording=True).frames
-        names = [element.name for element in opened.manifest.elements]
-        return find_suspect(opened.graph, opened.stages, names, frames, criteria.oracle)
+        return find_suspect(
+            opened.graph, opened.stages, opened.names, opened.wiring, frames, criteria.oracle
+        )
 
 
 def _info(opened: Opened, folder: str) -> "ProjectInfo":
@@ -197,21 +215,24 @@ def _info(opened: Opened, folder: str) -> "ProjectInfo":
 
 def require_ports(opened: Opened, ports: "Mapping[str, ElementPorts]") -> None:
     """Raise InputError unless exactly the lines that boards need are named."""
-    manifest = opened.manifest
-    names = [element.name for element in manifest.elements]
+    names, wiring = opened.names, opened.wiring
     strange = next((name for name in ports if name not in names), None)
     if strange is not None:
         raise InputError(f"--port: {unknown('element', strange, names)}")
-    if ports and manifest.link != "serial":
+    if ports and opened.manifest.link != "serial":
         raise InputError("--port is for elements on serial lines; these share memory")
-    for k in range(len(names) + 1):
-        left = ports.get(names[k - 1]) if k else None
-        right = ports.get(names[k]) if k < len(names) else None
-        ends = {}
-        if left is not None:
-            ends[f"{names[k - 1]}.behind"] = left.behind
-        if right is not None:
-            ends[f"{names[k]}.before"] = right.before
+    urls: dict[int, dict[str, str | None]] = {n: {} for n in range(len(wiring.lines))}
+    for number, name in enumerate(names):
+        if name in ports:
+            lines = line_names(wiring, number, names)
+            for line, end in lines.items():
+                urls[line][f"{name}.{end}"] = ports[name].lines.get(end)
+            unused = next((end for end in ports[name].lines if end not in lines.values()), None)
+            if unused is not None:
+                raise InputError(
+                    f"--port {name}.{unused}: {unknown('line', unused, [*lines.values()])}"
+                )
+    for ends in urls.values():
         is_direct = len(ends) == 2 and not any(ends.values())
         missing = next((end for end, url in ends.items() if url is None), None)
         if missing is not None and not is_direct:
@@ -252,17 +273,15 @@ def _run(
 ) -> "_Done":
     from ethosgen.targets.elements import Elements
 
-    manifest, graph, stages = opened.manifest, opened.graph, opened.stages
-    rooms = windows(graph, stages, manifest.window[0], ROOM) if manifest.window else []
-    frames = [_encode(graph, stages[0].receives, sample) for sample in samples]
-    size = tensor_bytes(graph, stages[-1].sends)
+    manifest = opened.manifest
+    rooms = windows(opened.wiring, manifest.window[0]) if manifest.window else []
     members = members_of(opened, rig.ports)
     count = counted(len(samples), "sample")
     with (
         watch.phase("run", f"running {counted(len(members), 'element')} on QEMU"),
         Elements(
             members,
-            size,
+            opened.wiring,
             opened.identity,
             rooms,
             tap=rig.tap,
@@ -271,15 +290,37 @@ def _run(
         ) as elements,
     ):
         results = elements.run(
-            frames, lambda done: watch.say(f"running on QEMU: {done} of {count}")
+            encoded(opened, samples), lambda done: watch.say(f"running on QEMU: {done} of {count}")
         )
         measured = elements.finish(len(samples))
-    outputs = [decode(graph, stages[-1].sends, data) if data else {} for data in results]
+    outputs = [
+        _outputs(opened, sample, data) for sample, data in zip(samples, results, strict=True)
+    ]
     return _Done(outputs, measured, [recorder.frames for recorder in elements.recorders])
+
+
+def encoded(opened: Opened, samples: Sequence[Arrays]) -> list[list[bytes]]:
+    """Return, for each sample, the tensors of the frame of each hand-over from the host."""
+    graph, wiring = opened.graph, opened.wiring
+    edges = [wiring.edges[edge] for edge in wiring.edges_behind(HOST)]
+    return [[_encode(graph, edge.tensors, sample) for edge in edges] for sample in samples]
 
 
 def _encode(graph: Graph, tensors: Sequence[int], sample: Arrays) -> bytes:
     return b"".join(fitting(sample, graph.tensors[i]).tobytes() for i in tensors)
+
+
+def _outputs(opened: Opened, sample: Arrays, frames: Sequence[bytes] | None) -> Arrays:
+    """Return a sample's outputs from the frames of each hand-over to the host, none without."""
+    if frames is None:
+        return {}
+    graph, wiring = opened.graph, opened.wiring
+    outputs: dict[str, Any] = {}
+    for edge, data in zip(wiring.edges_before(HOST), frames, strict=True):
+        outputs |= decode(graph, wiring.edges[edge].tensors, data)
+    for i in set(graph.outputs) & set(graph.inputs):
+        outputs[graph.tensors[i].name] = fitting(sample, graph.tensors[i])
+    return outputs
 
 
 def _run_alone(
@@ -313,24 +354,20 @@ def _has_nan(array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> bool:
 def _figures(
     opened: Opened, measured: "Sequence[Measured]", samples: int
 ) -> tuple[ElementFigures, ...]:
-    manifest, figures = opened.manifest, []
-    for k, (element, measurement) in enumerate(zip(manifest.elements, measured, strict=True)):
-        report = measurement.report
+    figures = []
+    for number, measurement in enumerate(measured):
+        element, report = opened.manifest.elements[number], measurement.report
         if report.most_run_ticks > _MOST_TICKS:
             ticks = counted(report.most_run_ticks, "tick")
             raise TargetError(
                 f"element '{element.name}' reports {ticks} for a run, which its counter of 32 bits "
                 "cannot have counted; run the pipeline again"
             )
-        per_cycle = measurement.hello.ticks_hz / element.clock_hz * samples
+        own = max(len(opened.wiring.samples_of(number, samples)), 1)
+        per_cycle = measurement.hello.ticks_hz / element.clock_hz * own
         if measurement.instruction_ns is not None:
-            per_cycle = (
-                measurement.hello.ticks_hz * measurement.instruction_ns / _NANOSECONDS * samples
-            )
-        sends = opened.stages[k].sends
-        wire = 0.0
-        if k < len(manifest.links):
-            wire = frame_bytes(opened.graph, sends) / manifest.links[k][0] * element.clock_hz
+            per_cycle = measurement.hello.ticks_hz * measurement.instruction_ns / _NANOSECONDS * own
+        edges = opened.wiring.edges_behind(element.stage)
         receive = report.receive_ticks + report.interrupt_ticks
         figures.append(
             ElementFigures(
@@ -339,24 +376,38 @@ def _figures(
                 clock_hz=element.clock_hz,
                 estimated=element.cycles,
                 cpu=round(report.run_ticks / per_cycle),
-                npu=round(report.npu_cycles / samples),
+                npu=round(report.npu_cycles / own),
                 receive=round(receive / per_cycle),
                 send=round(report.send_ticks / per_cycle),
-                wire=round(wire),
-                sent_bytes=tensor_bytes(opened.graph, sends),
+                wire=round(_wire_s(opened, edges) * element.clock_hz),
+                sent_bytes=sum(opened.wiring.edges[edge].bytes for edge in edges),
                 stack_bytes=report.stack_bytes,
+                replicas=opened.wiring.replicas[element.stage],
             )
         )
     return tuple(figures)
 
 
-def _times(figures: Sequence[ElementFigures], manifest: Manifest) -> list[Times]:
-    latencies = [*(latency for _, latency in manifest.links), 0.0]
-    return [
-        Times(
-            (element.receive + element.cpu + element.npu) / element.clock_hz,
-            max(element.send, element.wire) / element.clock_hz,
-            latency,
+def _wire_s(opened: Opened, edges: Sequence[int]) -> float:
+    """Return the time of frames on their links, one after the other; the host's take none."""
+    rates = [(edge, opened.manifest.handovers[edge].bytes_per_s) for edge in edges]
+    return sum(whole_bytes(opened.wiring.edges[edge].bytes) / rate for edge, rate in rates if rate)
+
+
+def _schedule(figures: Sequence[ElementFigures], opened: Opened) -> PipelineTiming:
+    """Return the times of samples in the full pipeline; the host is never late."""
+    wiring = opened.wiring
+    stages: list[list[Times]] = [[] for _ in wiring.replicas]
+    for element, (stage, _) in zip(figures, wiring.elements, strict=True):
+        busy = (element.receive + element.cpu + element.npu) / element.clock_hz
+        stages[stage].append(Times(busy, max(element.send, element.wire) / element.clock_hz))
+    ways = [
+        Way(
+            edge.sender, edge.receiver, facts.latency_s, wiring.room(number) * wiring.period(number)
         )
-        for element, latency in zip(figures, latencies, strict=True)
+        for number, (edge, facts) in enumerate(
+            zip(wiring.edges, opened.manifest.handovers, strict=True)
+        )
+        if HOST not in (edge.sender, edge.receiver)
     ]
+    return schedule(stages, ways)

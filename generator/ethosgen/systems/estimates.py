@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from math import inf
 
 from ethosgen.backend import compiler_of, load_wrapped
@@ -10,7 +11,7 @@ from ethosgen.backend.protocol import CpuSide, DivisionTask, Offer
 from ethosgen.board.system import Element, System
 from ethosgen.flow.wrapping import UserAccelerators
 from ethosgen.project import part_capacities
-from ethosgen.stages.cuts import crossing
+from ethosgen.stages.cuts import crossing, ports
 from ethosgen.stages.frames import frame_bytes
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.allocation import FREE, OperatorIndex
@@ -43,14 +44,13 @@ class Estimates:
         self.graph = network.graph
         self.system = system
         self._cycles: dict[tuple[str, str], list[tuple[int, int, int | None]]] = {}
-        for element in system.elements:
+        for element in system.stages:
             key = _kind(element)
             if key not in self._cycles:
                 self._cycles[key] = _operator_cycles(network, element, options)
         self._sums = {key: _sums([c for c, _, _ in rows]) for key, rows in self._cycles.items()}
         self._weights = _sums([self._constant_bytes(i) for i in range(self.count)])
-        self._frames = [frame_bytes(self.graph, crossing(self.graph, p)) for p in range(self.count)]
-        self._frames.append(frame_bytes(self.graph, crossing(self.graph, self.count)))
+        self._frames = cache(self._frames_of)
         self._live = [self._live_bytes(i) for i in range(self.count)]
         self._peak = cache(self._peak_of)
 
@@ -61,7 +61,7 @@ class Estimates:
 
     def cycles(self, stage: int, start: int, stop: int) -> int:
         """Return the cycles of operators on an element, without hand-over."""
-        key = _kind(self.system.elements[stage])
+        key = _kind(self.system.stages[stage])
         sums, costs = self._sums[key], self._cycles[key]
         starts = 0
         previous: int | None = None
@@ -71,33 +71,29 @@ class Estimates:
             previous = group
         return sums[stop] - sums[start] + starts
 
-    def handover_s(self, link: int, position: int) -> float:
-        """Return the time of a frame on the link after element `link`."""
-        return self.system.links[link].seconds(self._frames[position])
-
     def seconds(self, stage: int, start: int, stop: int) -> float:
-        """Return a stage's time for a sample: receive, compute, send."""
-        element, kind = self.system.elements[stage], self.system.link
-        busy = self.cycles(stage, start, stop) + RECEIVE_CYCLES[kind] * self._frames[start]
-        send = SEND_CYCLES[kind] * self._frames[stop] / element.clock_hz
-        if stage < len(self.system.links):
-            send = max(send, self.handover_s(stage, stop))
-        return busy / element.clock_hz + send
+        """Return an element's time for a sample: receive, compute, send."""
+        element, kind = self.system.stages[stage], self.system.link
+        received, sent = self._frames(start, stop)
+        busy = self.cycles(stage, start, stop) + RECEIVE_CYCLES[kind] * received
+        send = SEND_CYCLES[kind] * sent / element.clock_hz
+        wires = [link.seconds(sent) for (a, _), link in self.system.links.items() if a == stage]
+        return busy / element.clock_hz + max([send, *wires[:1]])
 
     def cost(self, stage: int, start: int, stop: int) -> float:
-        """Return the stage's time, infinite if it does not fit."""
+        """Return the time between two samples of a stage, infinite if it does not fit."""
         if self.shortage(stage, start, stop) is not None:
             return inf
-        return self.seconds(stage, start, stop)
+        return self.seconds(stage, start, stop) / self.system.replicas[stage]
 
     def shortage(self, stage: int, start: int, stop: int) -> Shortage | None:
         """Return the shortage of a stage on an element, None if it fits."""
-        element = self.system.elements[stage]
+        element = self.system.stages[stage]
         need: dict[str, int] = {}
         sizes = {
             "weights": self._weights[stop] - self._weights[start],
             "arena": self._peak(start, stop),
-            "io": ROOM * self._frames[start] if self.system.link == "serial" else 0,
+            "io": ROOM * self._frames(start, stop)[0] if self.system.link == "serial" else 0,
         }
         for part, (memory, _) in _capacities(element).items():
             need[memory] = need.get(memory, 0) + sizes[part]
@@ -106,6 +102,28 @@ class Estimates:
             if size > room[memory]:
                 return Shortage(memory, size - room[memory])
         return None
+
+    def _frames_of(self, start: int, stop: int) -> tuple[int, int]:
+        """Return the bytes that a stage receives and sends for a sample.
+
+        In a linear pipeline it also hands on what others read. In a graph it sends a tensor to each
+        stage that reads it: to as many as there are groups of neighbouring operators.
+        """
+        if self.system.is_chain:
+            frames = crossing(self.graph, start), crossing(self.graph, stop)
+            received, sent = (frame_bytes(self.graph, tensors) for tensors in frames)
+            return received, sent
+        reads, makes = ports(self.graph, start, stop)
+        copies = [i for i in makes for _ in range(self._readers(i, stop))]
+        return frame_bytes(self.graph, reads), frame_bytes(self.graph, copies)
+
+    def _readers(self, tensor: int, stop: int) -> int:
+        """Return the groups of neighbouring operators after a cut that read a tensor."""
+        behind = self.graph.operators[stop:]
+        readers = [op.index for op in behind if tensor in op.inputs]
+        if tensor in self.graph.outputs:
+            readers.append(self.count)
+        return sum(b - a > 1 for a, b in pairwise([-1, *readers]))
 
     def _constant_bytes(self, index: int) -> int:
         tensors = self.graph.tensors

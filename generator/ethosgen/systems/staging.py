@@ -17,23 +17,26 @@ from ethosgen.frontend import source_of, suffix_of
 from ethosgen.project import Project, render, write
 from ethosgen.stages.balance import balance
 from ethosgen.stages.cuts import Stage, cut, positions
-from ethosgen.stages.frames import handover, windows
+from ethosgen.stages.frames import handover, windows, windows_bytes
 from ethosgen.stages.manifest import (
     MANIFEST,
     ElementProject,
+    HandoverFacts,
     Manifest,
     is_pipeline,
     manifest_text,
     open_manifest,
 )
 from ethosgen.stages.report import plan_json
+from ethosgen.stages.routes import route
 from ethosgen.systems.estimates import Estimates, accelerator_of
 from ethosgen.values.errors import CapacityError, InputError, UnsupportedError, cannot_write
 from ethosgen.values.grammar import counted
-from ethosgen.values.handover import ROOM, Handover, SharedWindow, identity_of
+from ethosgen.values.handover import Handover, SharedWindow, identity_of
 from ethosgen.values.network import Network
 from ethosgen.values.plan import OffloadOptions, PlanSummary
 from ethosgen.values.watch import Watch
+from ethosgen.values.wiring import StageEdge, Wiring
 
 ALONE = "one_element"
 """The folder of the whole network on the first element."""
@@ -95,15 +98,14 @@ def create_pipeline(
     estimates = Estimates(network, system, options)
     place = directory or Path(f"{network.name}_pipeline")
     _require_new_or_same(place, network, system)
-    boundaries, projects_made = _fitting(network, system, estimates, options, watch, cuts)
+    boundaries, wiring, made = _fitting(network, system, estimates, options, watch, cuts)
     stages = cut(network, boundaries)
     alone, why_not = _alone(network, system.elements[0], options, watch)
-    manifest = _manifest(network, system, estimates, boundaries, why_not, options)
+    manifest = _manifest(estimates, boundaries, wiring, why_not, options)
     source = source_of(network)
     files = {MANIFEST: manifest_text(manifest), manifest.source: source.data}
     projects = {
-        element.name: project
-        for element, (project, _) in zip(system.elements, projects_made, strict=True)
+        element.name: project for element, (project, _) in zip(system.elements, made, strict=True)
     }
     if alone is not None:
         projects[ALONE] = alone
@@ -113,15 +115,13 @@ def create_pipeline(
         StageFigures(
             element.name,
             element.board.name,
-            len(stage.network.graph.operators),
+            len((stage := stages[element.stage]).network.graph.operators),
             plan,
-            estimates.cycles(k, stage.start, stage.stop),
-            estimates.seconds(k, stage.start, stage.stop),
-            sum(network.graph.tensors[i].bytes for i in stage.sends),
+            estimates.cycles(element.stage, stage.start, stage.stop),
+            estimates.seconds(element.stage, stage.start, stage.stop),
+            sum(wiring.edges[edge].bytes for edge in wiring.edges_behind(element.stage)),
         )
-        for k, (element, stage, (_, plan)) in enumerate(
-            zip(system.elements, stages, projects_made, strict=True)
-        )
+        for element, (_, plan) in zip(system.elements, made, strict=True)
     ]
     whole = estimates.cycles(0, 0, len(network.graph.operators))
     return WrittenPipeline(place, network.name, tuple(figures), whole, why_not)
@@ -143,7 +143,7 @@ def find_boundaries(
     def cost(stage: int, start: int, stop: int) -> float:
         return inf if (stage, start, stop) in forbidden else estimates.cost(stage, start, stop)
 
-    boundaries = balance(cuts, len(system.elements), cost)
+    boundaries = balance(cuts, len(system.stages), cost)
     if boundaries is None:
         raise CapacityError((_chosen_too_large if chosen else _too_large)(estimates, cuts))
     return boundaries
@@ -155,7 +155,7 @@ def _require_cuttable(network: Network, system: System) -> None:
             f"'{network.name}' is compiled for an NPU already and cannot be cut; pass the "
             "uncompiled network"
         )
-    most, asked = len(positions(network.graph)) - 1, len(system.elements)
+    most, asked = len(positions(network.graph)) - 1, len(system.stages)
     if asked > most:
         raise InputError(
             f"'{network.name}' can be cut into at most {counted(most, 'stage')}, but "
@@ -166,7 +166,7 @@ def _require_cuttable(network: Network, system: System) -> None:
 
 def _too_large(estimates: Estimates, cuts: Sequence[int]) -> str:
     """Name the part of the network that fits no element, or report that the sum is too large."""
-    network, elements = estimates.network, estimates.system.elements
+    network, elements = estimates.network, estimates.system.stages
     for start, stop in pairwise(cuts):
         shortages = [
             (estimates.shortage(k, start, stop), element) for k, element in enumerate(elements)
@@ -196,7 +196,7 @@ def _chosen_too_large(estimates: Estimates, cuts: Sequence[int]) -> str:
         if short := estimates.shortage(k, start, stop):
             return (
                 f"operators {start} to {stop - 1} of '{network.name}' do not fit element "
-                f"'{estimates.system.elements[k].name}': they need {counted(short.bytes, 'byte')} "
+                f"'{estimates.system.stages[k].name}': they need {counted(short.bytes, 'byte')} "
                 f"more than '{short.memory}' has; cut elsewhere, or use a board with more memory"
             )
     return f"'{network.name}' does not fit its elements, cut as given; cut elsewhere"
@@ -209,7 +209,7 @@ def _least_shortage(estimates: Estimates, cuts: Sequence[int]) -> int:
         shortage = estimates.shortage(stage, start, stop)
         return float(shortage.bytes) if shortage else 0.0
 
-    stages = len(estimates.system.elements)
+    stages = len(estimates.system.stages)
     boundaries = balance(cuts, stages, cost)
     if boundaries is None:
         return 0
@@ -223,10 +223,9 @@ def _fitting(
     options: OffloadOptions,
     watch: Watch,
     cuts: Sequence[int] | None,
-) -> tuple[tuple[int, ...], list[tuple[Project, PlanSummary]]]:
-    """Return cuts whose compiled stages fit, with each stage's project and plan."""
+) -> tuple[tuple[int, ...], Wiring, list[tuple[Project, PlanSummary]]]:
+    """Return cuts whose compiled stages fit, with each element's project and plan."""
     forbidden: list[tuple[int, int, int]] = []
-    done: dict[tuple[int, int, int], tuple[Project, PlanSummary]] = {}
     error: CapacityError | None = None
     for _ in range(_MOST_TRIES):
         try:
@@ -236,40 +235,58 @@ def _fitting(
                 raise error from None
             raise
         stages = cut(network, boundaries)
-        rooms = _windows(network, system, stages)
+        names = [element.name for element in system.stages]
+        wiring = route(network.graph, stages, names, system.ways, system.replicas)
+        handovers = _handovers(network, system, stages, wiring)
+        made: list[tuple[Project, PlanSummary]] = []
         try:
-            for k, stage in enumerate(stages):
-                key = (k, stage.start, stage.stop)
-                frames = handover(
-                    network.graph,
-                    stage,
-                    system.elements[k].name,
-                    (k, len(stages)),
-                    identity_of(source_of(network).data, boundaries),
-                    (rooms[k], rooms[k + 1]) if rooms else None,
-                )
-                done[key] = _make(stage.network, system.elements[k], options, frames, watch)
+            for element, frames in zip(system.elements, handovers, strict=True):
+                _require_lines(element, frames)
+                made.append(_make(stages[element.stage].network, element, options, frames, watch))
         except CapacityError as late:
-            error = CapacityError(f"element '{system.elements[k].name}': {late}", late.overflows)
-            forbidden.append(key)
+            error = CapacityError(f"element '{element.name}': {late}", late.overflows)
+            stage = stages[element.stage]
+            forbidden.append((element.stage, stage.start, stage.stop))
             continue
-        return boundaries, [done[k, s.start, s.stop] for k, s in enumerate(stages)]
+        return boundaries, wiring, made
     assert error is not None
     raise error
 
 
-def _windows(network: Network, system: System, stages: Sequence[Stage]) -> list[SharedWindow]:
+def _require_lines(element: Element, frames: Handover) -> None:
+    """Raise CapacityError if a board has fewer lines than its element has neighbours."""
+    need, has = len(frames.before) + len(frames.behind), len(element.board.links)
+    if 0 < has < need:
+        raise CapacityError(
+            f"it exchanges frames over {counted(need, 'line')}, but board '{element.board.name}' "
+            f"has {has}; use fewer elements, or a board with more [[links]]"
+        )
+
+
+def _handovers(
+    network: Network, system: System, stages: Sequence[Stage], wiring: Wiring
+) -> list[Handover]:
+    """Return the hand-over of each element."""
+    names = [element.name for element in system.elements]
+    identity = identity_of(source_of(network).data, [stage.start for stage in stages], wiring)
+    rooms = _windows(network, system, wiring)
+    return [
+        handover(network.graph, stages[element.stage], names, number, wiring, identity, rooms)
+        for number, element in enumerate(system.elements)
+    ]
+
+
+def _windows(network: Network, system: System, wiring: Wiring) -> list[SharedWindow]:
     if system.shared is None:
         return []
-    rooms = windows(network.graph, stages, system.shared.start_addr, ROOM)
-    need = rooms[-1].start_addr + ROOM * rooms[-1].stride - system.shared.start_addr
+    need = windows_bytes(wiring)
     if need > system.shared.size_bytes:
         raise CapacityError(
             f"the frames of '{network.name}' need {counted(need, 'byte')} of shared memory, "
             f"{counted(need - system.shared.size_bytes, 'byte')} more than [shared] has; make it "
             "larger, or use fewer elements"
         )
-    return rooms
+    return windows(wiring, system.shared.start_addr)
 
 
 def _make(
@@ -301,13 +318,13 @@ def _alone(
 
 
 def _manifest(
-    network: Network,
-    system: System,
     estimates: Estimates,
     boundaries: Sequence[int],
+    wiring: Wiring,
     why_not: str,
     options: OffloadOptions,
 ) -> Manifest:
+    network, system = estimates.network, estimates.system
     source = source_of(network)
     return Manifest(
         network=network.name,
@@ -322,18 +339,25 @@ def _manifest(
         elements=tuple(
             ElementProject(
                 element.name,
+                element.stage,
                 element.board.name,
                 element.clock_hz,
-                estimates.cycles(k, boundaries[k], boundaries[k + 1]),
+                estimates.cycles(element.stage, *boundaries[element.stage : element.stage + 2]),
             )
-            for k, element in enumerate(system.elements)
+            for element in system.elements
         ),
-        links=tuple((link.bytes_per_s, link.latency_us * 1e-6) for link in system.links),
+        handovers=tuple(_handover_facts(edge, system) for edge in wiring.edges),
         window=(system.shared.start_addr, system.shared.size_bytes) if system.shared else None,
         alone="" if why_not else ALONE,
         why_not_alone=why_not,
         oracle=options.oracle,
     )
+
+
+def _handover_facts(edge: StageEdge, system: System) -> HandoverFacts:
+    link = system.links.get((edge.sender, edge.receiver))
+    speed = (link.bytes_per_s, link.latency_s) if link else (None, 0.0)
+    return HandoverFacts(edge.sender, edge.receiver, edge.tensors, *speed)
 
 
 def _require_new_or_same(place: Path, network: Network, system: System) -> None:

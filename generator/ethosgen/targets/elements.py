@@ -1,8 +1,9 @@
-"""Runs a pipeline on QEMU: one process for each element, lines between them, the host at both ends.
+"""Runs a pipeline on QEMU: one process for each element, lines between them, the host at the ends.
 
     host ── element 0 ── element 1 ── … ── host
 
-Samples go in as fast as the first element takes them. Each element also has a console, over which
+A pipeline may also be a graph, in which elements have several lines, and the host too. Samples go
+in as fast as the first elements take them. Each element also has a console, over which
 it is identified, and queried about its progress if outputs are missing.
 """
 
@@ -10,18 +11,17 @@ import os
 import select
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-import numpy as np
-
 from ethosgen.backend.protocol import Attach
 from ethosgen.host.tools import QEMU
 from ethosgen.project.info import ProjectInfo
 from ethosgen.targets import check_hello, status_name
+from ethosgen.targets.blame import Blame
 from ethosgen.targets.kinds import Target
 from ethosgen.targets.qemu import QemuTarget, make_ram, map_ram
 from ethosgen.targets.relay import ElementPorts, End, Relay, SerialEnd, wire
@@ -35,6 +35,7 @@ from ethosgen.targets.wires import (
     Feeder,
     ForeignFrameError,
     LostFrameError,
+    Memory,
     ReceivedFrame,
     Recorder,
     Slots,
@@ -43,8 +44,9 @@ from ethosgen.targets.wires import (
 )
 from ethosgen.values.errors import DeviceFault, InputError, TargetError
 from ethosgen.values.grammar import counted
-from ethosgen.values.handover import ROOM, SharedWindow
+from ethosgen.values.handover import SharedWindow
 from ethosgen.values.status import Status
+from ethosgen.values.wiring import HOST, Wiring, line_names
 
 _HELLO_S = 30.0
 """Time limit for the first answer: several processes start at once."""
@@ -53,9 +55,6 @@ _USUAL_BAUD = 115_200
 _IDLE_S = 1.0
 """The time without an output after which the elements are asked."""
 _SLICE_S = 0.02
-
-DAMAGED, LOST, OVERRUN, CREDIT, FOREIGN = 0x101, 0x102, 0x103, 0x104, 0x105
-"""Statuses of frames: see ethosgen_handover.h."""
 
 
 @dataclass(frozen=True)
@@ -92,15 +91,15 @@ class Measured:
 class Elements(ExitStack):
     """The running elements of a pipeline, from entering the context to leaving it.
 
-    `sent_bytes` is the size of an output frame's tensors, `identity` the pipeline's, `windows` the
-    places of frames in shared memory, from the first element's to the host's. `tap` changes the
-    data on the lines, for tests. With `is_recording`, `recorders` keep the frames of each line.
+    `identity` is the pipeline's, `windows` the places of frames in shared memory, by line. `tap`
+    changes the data on the lines, for tests. With `is_recording`, `recorders` keep the frames of
+    each line.
     """
 
     def __init__(
         self,
         members: Sequence[ElementFirmware],
-        sent_bytes: int,
+        wiring: Wiring,
         identity: bytes,
         windows: Sequence[SharedWindow] = (),
         *,
@@ -110,11 +109,11 @@ class Elements(ExitStack):
     ) -> None:
         super().__init__()
         self.members = members
+        self.wiring = wiring
         self.recorders: list[Recorder] = []
         self._is_recording = is_recording
         self.targets: list[Target] = []
         self._relays: list[tuple[int, Relay]] = []
-        self._sent_bytes = sent_bytes
         self._identity = identity
         self._windows = windows
         self._tap = tap
@@ -122,6 +121,9 @@ class Elements(ExitStack):
         self._sessions: list[Session] = []
         self._hellos: list[Hello] = []
         self._names = [member.name for member in members]
+        self._blame = Blame(self._names, wiring)
+        self._feeders: dict[int, Feeder] = {}
+        self._collectors: dict[int, Collector] = {}
 
     def __enter__(self) -> Self:
         with ExitStack() as opened:
@@ -131,39 +133,71 @@ class Elements(ExitStack):
         return self
 
     def run(
-        self, samples: Sequence[bytes], progress: Callable[[int], None] = lambda _: None
-    ) -> list[bytes | None]:
-        """Run frames of inputs through all elements; return the frames of outputs, in order.
+        self, samples: Sequence[Sequence[bytes]], progress: Callable[[int], None] = lambda _: None
+    ) -> list[list[bytes] | None]:
+        """Run samples through all elements; return the frames of their outputs, in order.
 
-        None means a sample without outputs, since a network waits for more inputs. TargetError
-        names the element that died, hung, dropped or damaged a frame, or failed.
+        A sample has the tensors of a frame for each hand-over from the host, its outputs those of
+        each to the host. None means a sample without outputs, since a network waits for more
+        inputs. TargetError names the element that died, hung, dropped or damaged a frame, or
+        failed.
         """
-        for sample in samples:
-            self._feeder.add(sample)
-        outputs: list[bytes | None] = []
+        for number, frames in enumerate(samples):
+            for edge, tensors in zip(self.wiring.edges_behind(HOST), frames, strict=True):
+                self._feeders[self.wiring.line_of(edge, number)].add(tensors)
+        outputs: list[list[bytes] | None] = []
+        received: dict[int, list[ReceivedFrame]] = {line: [] for line in self._collectors}
         watched = _Patience(self._timeout_s)
         while len(outputs) < len(samples):
             self._check()
-            try:
-                has_sent = self._feeder.work()
-                frames = self._collector.work()
-            except (LostFrameError, DamagedFrameError, ForeignFrameError) as error:
-                raise TargetError(self._end_fault(error)) from None
-            except TargetError:
-                self._explain_loss()
-                raise
-            for frame in frames:
-                if frame.status not in (Status.OK, Status.NOT_READY):
-                    raise TargetError(self._status_text(frame.sequence, frame))
-                outputs.append(frame.tensors if frame.status == Status.OK else None)
+            has_moved = self._work(received)
+            while (frames_out := self._whole(len(outputs), received)) is not None:
+                is_ready = all(frame.status == Status.OK for frame in frames_out)
+                outputs.append([frame.tensors for frame in frames_out] if is_ready else None)
                 progress(len(outputs))
-            if frames or has_sent:
+            if has_moved:
                 watched.begin()
             elif watched.is_idle:
                 self._ask_around(watched)
-            lines = [self._feeder.line, self._collector.line]
-            select.select(lines, [], [], _SLICE_S)
+            select.select(self._host_lines, [], [], _SLICE_S)
         return outputs
+
+    def _work(self, received: Mapping[int, list[ReceivedFrame]]) -> bool:
+        """Send and receive what the lines accept and have; return whether there was anything."""
+        has_moved = False
+        try:
+            for feeder in self._feeders.values():
+                has_moved |= feeder.work()
+            for line, collector in self._collectors.items():
+                try:
+                    frames = collector.work()
+                except (LostFrameError, DamagedFrameError, ForeignFrameError) as error:
+                    text = self._blame.end_fault(self.wiring.lines[line].sender, error)
+                    raise _BlamedError(text) from None
+                for frame in frames:
+                    if frame.status not in (Status.OK, Status.NOT_READY):
+                        raise _BlamedError(self._status_text(frame))
+                received[line] += frames
+                has_moved |= bool(frames)
+        except _BlamedError as error:
+            raise TargetError(str(error)) from None
+        except TargetError:
+            self._explain_loss()
+            raise
+        return has_moved
+
+    def _whole(
+        self, sample: int, received: Mapping[int, Sequence[ReceivedFrame]]
+    ) -> list[ReceivedFrame] | None:
+        """Return the frames of a sample's outputs, None if one has not arrived."""
+        frames = []
+        for edge in self.wiring.edges_before(HOST):
+            number = sample // self.wiring.period(edge)
+            on_line = received[self.wiring.line_of(edge, sample)]
+            if number >= len(on_line):
+                return None
+            frames.append(on_line[number])
+        return frames
 
     def finish(self, samples: int) -> list[Measured]:
         """End all sessions; TargetError unless every element has run each sample once."""
@@ -176,12 +210,12 @@ class Elements(ExitStack):
             except TargetError:
                 self._explain_loss()
                 raise
-            ran = (report.received, report.sent)
-            if ran != (samples, samples) or marker.failed:
+            ran, own = (report.received, report.sent), len(self.wiring.samples_of(k, samples))
+            if ran != (own, own) or marker.failed:
                 raise TargetError(
                     f"element '{self._names[k]}' received {counted(report.received, 'frame')}, "
                     f"sent {report.sent} and failed {counted(marker.failed, 'time')}, but "
-                    f"{counted(samples, 'sample')} went through the pipeline"
+                    f"{counted(own, 'sample')} went through it"
                 )
             member = self.members[k]
             with self._named(k):
@@ -202,18 +236,27 @@ class Elements(ExitStack):
 
     def _start(self) -> None:
         ram = self._shared_ram()
-        slots = [Slots(self._memory(window), window.stride) for window in self._windows]
+        slots = [
+            Slots(self._memory(window, line.room), window.stride)
+            for window, line in zip(self._windows, self.wiring.lines, strict=False)
+        ]
         if self._is_recording:
-            places = slots or (None,) * (len(self.members) + 1)
+            places = slots or (None,) * len(self.wiring.lines)
             self.recorders = [Recorder(place) for place in places]
-        ends = [self._line(k) for k in range(len(self.members) + 1)]
+        ends = [self._line(k) for k in range(len(self.wiring.lines))]
         for number in range(len(self.members)):
+            lines = [(n, ends[n][1]) for n in self.wiring.before(number)]
+            lines += [(n, ends[n][0]) for n in self.wiring.behind(number)]
             with self._named(number):
-                target = self._target(number, ends[number][1], ends[number + 1][0], ram)
-                self.targets.append(self.enter_context(target))
-        self._feeder = Feeder(ends[0][0], slots[0] if slots else None, self._identity)
-        last = slots[-1] if slots else None
-        self._collector = Collector(ends[-1][1], last, self._sent_bytes, self._identity)
+                self.targets.append(self.enter_context(self._target(number, lines, ram)))
+        for n in self.wiring.behind(HOST):
+            receiver = self._names[self.wiring.lines[n].receiver]
+            slot = slots[n] if slots else None
+            self._feeders[n] = Feeder(ends[n][0], slot, self._identity, receiver)
+        for n in self.wiring.before(HOST):
+            line, slot = self.wiring.lines[n], slots[n] if slots else None
+            size, name = self.wiring.edges[line.edge].bytes, self._names[line.sender]
+            self._collectors[n] = Collector(ends[n][1], slot, size, self._identity, name)
         self._sessions = [
             Session(target.console, target.check, stack_bytes=member.stack_bytes, elf=member.elf)
             for target, member in zip(self.targets, self.members, strict=True)
@@ -221,8 +264,13 @@ class Elements(ExitStack):
         if any(member.ports for member in self.members):
             self._greet()  # a board may still send the rest of another run to its neighbour
         self._hellos = self._greet()
-        for line in (self._feeder.line, self._collector.line):
-            drain(line)
+        for end in self._host_lines:
+            drain(end)
+
+    @property
+    def _host_lines(self) -> list[socket.socket]:
+        feeders, collectors = self._feeders.values(), self._collectors.values()
+        return [*(end.line for end in feeders), *(end.line for end in collectors)]
 
     def _greet(self) -> list[Hello]:
         """Begin each element's session; all frames are forgotten."""
@@ -236,23 +284,24 @@ class Elements(ExitStack):
         return hellos
 
     def _target(
-        self, number: int, before: socket.socket, behind: socket.socket, ram: Path | None
+        self, number: int, lines: Sequence[tuple[int, socket.socket]], ram: Path | None
     ) -> Target:
-        """Return an element's target, with its lines."""
+        """Return an element's target, with the ends of its lines, by number."""
         member = self.members[number]
         board, ports = member.info.board, member.ports
         if ports is None:
             assert member.elf is not None  # only boards have theirs already
-            wires = self._wires(member, before, behind)
+            wires = self._wires(member, [end for _, end in lines])
             return QemuTarget(
                 QEMU.find(), member.elf, board, member.attach, member.info, wires=wires, ram=ram
             )
-        lines = zip((before, behind), (ports.before, ports.behind), board.links, strict=False)
-        for place, (end, url, facts) in enumerate(lines):
+        names = line_names(self.wiring, number, self._names)
+        for (line, end), facts in zip(lines, board.links, strict=False):
+            url = ports.lines.get(names[line])
             if url is not None:
                 port = SerialEnd(url, facts.baud or _USUAL_BAUD)
                 port.fileno()
-                self._relay(number + place, port, end)
+                self._relay(line, port, end)
         return SerialTarget(board, ports.console)
 
     def _relay(
@@ -262,7 +311,7 @@ class Elements(ExitStack):
         far: End,
         forward: Callable[[bytes], bytes] = lambda data: data,
     ) -> None:
-        """Carry the data on the line before element `number`."""
+        """Carry the data on line `number`."""
         relay = Relay(near, far, forward)
         for end in (near, far):
             self.callback(end.close)
@@ -270,18 +319,18 @@ class Elements(ExitStack):
         relay.start()
 
     def _wires(
-        self, member: ElementFirmware, before: socket.socket, behind: socket.socket
+        self, member: ElementFirmware, ends: Sequence[socket.socket]
     ) -> dict[int, socket.socket]:
-        serials = [link.serial for link in member.info.board.links]
-        if len(serials) < len((before, behind)) or None in serials:
+        serials = [link.serial for link in member.info.board.links][: len(ends)]
+        if len(serials) < len(ends) or None in serials:
             raise InputError(
                 f"element '{member.name}' cannot run on QEMU: board '{member.info.board.name}' has "
-                "no two [[links]] with QEMU's serial numbers"
+                f"no {counted(len(ends), '[[links]] entry')} with QEMU's serial numbers"
             )
-        return {n: end for n, end in zip(serials, (before, behind), strict=True) if n is not None}
+        return {n: end for n, end in zip(serials, ends, strict=True) if n is not None}
 
     def _line(self, number: int) -> tuple[socket.socket, socket.socket]:
-        """Return the ends of the line before an element, through the tap if there is one."""
+        """Return the ends of a line, its receiver's last, through the tap if there is one."""
         near, far = wire()
         for end in (near, far):
             self.callback(end.close)
@@ -307,19 +356,18 @@ class Elements(ExitStack):
         facts = qemu.shared if qemu else None
         if facts is None:
             raise InputError(f"element '{self._names[0]}' does not run on QEMU")
-        need = sum(window.stride * ROOM for window in self._windows)
-        path, handle = make_ram(facts, need + len(self.members) * _ELF_ROOM)
-        self.callback(path.unlink, missing_ok=True)
-        last = self._windows[-1]
+        last, line = self._windows[-1], self.wiring.lines[-1]
         start = self._windows[0].start_addr
-        size = last.start_addr + ROOM * last.stride - start
+        size = last.start_addr + line.room * last.stride - start
+        path, handle = make_ram(facts, size + len(self.members) * _ELF_ROOM)
+        self.callback(path.unlink, missing_ok=True)
         self._base, self._shared = start, map_ram(handle, facts, start, size)
         os.close(handle)
         return path
 
-    def _memory(self, window: SharedWindow) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+    def _memory(self, window: SharedWindow, room: int) -> Memory:
         at = window.start_addr - self._base
-        return self._shared[at : at + ROOM * window.stride]
+        return self._shared[at : at + room * window.stride]
 
     # ---- who is to blame -----------------------------------------------------------------------
 
@@ -336,10 +384,7 @@ class Elements(ExitStack):
     def _check(self) -> None:
         for number, relay in self._relays:
             if relay.error is not None:
-                where = f"behind element '{self._names[-1]}'"
-                if number < len(self._names):
-                    where = f"before element '{self._names[number]}'"
-                raise TargetError(f"the line {where} is lost: {relay.error}")
+                raise TargetError(f"the line {self._blame.line(number)} is lost: {relay.error}")
         for number, target in enumerate(self.targets):
             with self._named(number):
                 target.check()
@@ -360,9 +405,11 @@ class Elements(ExitStack):
         limit_s = min(self._timeout_s, _ANSWER_S) if is_over else _IDLE_S
         reports = [self._report(number, limit_s) for number in range(len(self.members))]
         self._check()
-        if None not in reports:
-            if watched.is_same(reports):
-                raise TargetError(self._stall(reports))
+        answers = [report for report in reports if report is not None]
+        if len(answers) == len(reports):
+            if watched.is_same(answers):
+                collected = {line: end.received for line, end in self._collectors.items()}
+                raise TargetError(self._blame.stall(answers, collected))
         elif is_over:
             hung = max(number for number, report in enumerate(reports) if report is None)
             raise TargetError(
@@ -377,75 +424,22 @@ class Elements(ExitStack):
             self._check()
             return None
 
-    def _stall(self, reports: Sequence[ElementReport | None]) -> str:
-        """Name the element at which a frame stopped, from counts of frames.
-
-        An element that waits for room delays all before it, so the last one that stopped counts.
-        """
-        arrived, place, behind = self._collector.received, "at the host", "the host"
-        for name, report in zip(reversed(self._names), reversed(reports), strict=True):
-            assert report is not None
-            if arrived < report.sent:
-                return f"element '{name}' dropped frame {arrived}: it did not arrive {place}"
-            if report.sent < report.received:
-                return (
-                    f"element '{name}' received frame {report.sent} and has not handed it on, or "
-                    f"{behind} has not given back the room for it"
-                )
-            arrived, place, behind = report.received, f"at '{name}' whole", f"element '{name}'"
-        return f"the line from the host dropped frame {arrived}: it did not arrive {place}"
-
-    def _source(self, number: int) -> str:
-        """Return the name of an element's predecessor."""
-        return f"element '{self._names[number - 1]}'" if number else "the line from the host"
-
-    def _end_fault(self, error: LostFrameError | DamagedFrameError | ForeignFrameError) -> str:
-        if isinstance(error, ForeignFrameError):
-            return _foreign_text(self._names[-1])
-        who = f"element '{self._names[-1]}', or its line to the host,"
-        if isinstance(error, LostFrameError):
-            return f"{who} dropped frame {error.number}: frame {error.got} arrived instead"
-        return f"{who} damaged frame {error.number}"
-
-    @property
-    def _own_word(self) -> int:
-        """The word that an element of this pipeline reports with another one's frame."""
-        return int.from_bytes(self._identity[:4], "little")
-
-    def _status_text(self, sequence: int, frame: ReceivedFrame) -> str:
-        status, origin = frame.status, frame.origin
-        name = self._names[origin] if origin < len(self._names) else "?"
-        before = f"{self._source(origin)}, or the line behind it," if origin else self._source(0)
-        if status == DAMAGED:
-            return f"{before} damaged frame {sequence}: its CRC or header is wrong at '{name}'"
-        if status == LOST:
-            got = frame.detail
-            return f"{before} dropped frame {sequence}: frame {got} arrived at '{name}' instead"
-        if status == OVERRUN:
-            return f"{before} sent more frames than '{name}' has buffers for"
-        if status == CREDIT:
-            behind = self._names[origin + 1] if origin + 1 < len(self._names) else "the host"
-            return f"element '{behind}' released to '{name}' the buffer of another frame"
-        if status == FOREIGN and origin and frame.detail == self._own_word:
-            name = self._names[origin - 1]
-        target = self.targets[origin]
-        if status == FOREIGN:
-            said = _foreign_text(name)
-        elif target.last_fault is not None:
-            said = f"element '{name}': {target.last_fault}"
-        else:
-            said = (
-                f"the inference of sample {sequence} on element '{name}' failed with "
-                f"{status_name(status)}"
-            )
-        return said
+    def _status_text(self, frame: ReceivedFrame) -> str:
+        """Return the words for a status that is neither success nor a wait for more inputs."""
+        said = self._blame.frame_fault(frame, int.from_bytes(self._identity[:4], "little"))
+        if said is not None or frame.origin >= len(self._names):
+            return said or f"a frame reports status {frame.status} of an unknown element"
+        name, target = self._names[frame.origin], self.targets[frame.origin]
+        if target.last_fault is not None:
+            return f"element '{name}': {target.last_fault}"
+        return (
+            f"the inference of sample {frame.sequence} on element '{name}' failed with "
+            f"{status_name(frame.status)}"
+        )
 
 
-def _foreign_text(name: str) -> str:
-    return (
-        f"element '{name}' was built from another network than this pipeline, or for other cuts; "
-        "generate the pipeline again, and build it"
-    )
+class _BlamedError(TargetError):
+    """A fault whose element is known: nothing else explains it better."""
 
 
 _ELF_ROOM = 4 << 20

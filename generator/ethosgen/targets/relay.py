@@ -3,9 +3,9 @@
 import select
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from ethosgen.targets.console import SerialConsole
@@ -19,12 +19,11 @@ _CHUNK = 4096
 class ElementPorts:
     """The serial ports of an element that is a board.
 
-    The lines before and after it are None if they lead to another board, not here.
+    `lines` are those of its lines, by their names, without those that lead to another board.
     """
 
     console: SerialLine
-    before: str | None = None
-    behind: str | None = None
+    lines: Mapping[str, str] = field(default_factory=dict)
 
 
 class End(Protocol):

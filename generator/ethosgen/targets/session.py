@@ -33,7 +33,7 @@ _PMU = struct.Struct("<Q8I")
 _SLICE = struct.Struct("<I")
 """Appended to that by firmware in slices: the ticks of the longest."""
 _END = struct.Struct("<II")
-_REPORT = struct.Struct("<4I5Q4I")
+_REPORT = struct.Struct("<4I5Q5I")
 _PROFILE = struct.Struct("<III")
 _COUNT = struct.Struct("<III")
 _HELLO_RETRY_S = 0.03
@@ -145,6 +145,8 @@ class ElementReport:
     most_npu_cycles: int
     stack_bytes: int
     run_stack_bytes: int
+    waiting: int
+    """A bit for each hand-over by which the next frame has arrived."""
 
 
 def _alive() -> None:

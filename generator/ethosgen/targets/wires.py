@@ -1,4 +1,4 @@
-"""The host's ends of a pipeline: it sends frames to the first element, and receives the last one's.
+"""The host's ends of a pipeline: it sends frames to elements, and receives those of others.
 
 The frames are those of the firmware's model/ethosgen_handover.c.
 """
@@ -25,16 +25,22 @@ Tap = Callable[[int, bytes], bytes]
 _HEADER = struct.Struct(f"<6I{IDENTITY_BYTES}s")
 _SIZE = 5
 """The header's field with the bytes of the tensors."""
+_LINE_SHIFT = 16
+"""In the header's origin: the element's number, and from this bit on the number of its line."""
 _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
 class ReceivedFrame:
-    """A frame as received: the tensors are empty unless the status is 0."""
+    """A frame as received: the tensors are empty unless the status is 0.
+
+    `origin` is the element that gave the status, and `line` that one of its lines.
+    """
 
     sequence: int
     status: int
     origin: int
+    line: int
     detail: int
     tensors: bytes
 
@@ -45,10 +51,11 @@ class Slots:
     def __init__(self, memory: Memory, stride: int) -> None:
         self._memory = memory
         self._stride = stride
+        self._room = len(memory) // stride
 
     def of(self, number: int) -> Memory:
         """Return the bytes of a frame's place."""
-        start = number % ROOM * self._stride
+        start = number % self._room * self._stride
         return self._memory[start : start + self._stride]
 
 
@@ -89,11 +96,14 @@ def drain(line: socket.socket) -> None:
 
 
 class Feeder:
-    """Sends frames to the first element, as many as it has room for."""
+    """Sends frames to an element, as many as it has room for."""
 
-    def __init__(self, line: socket.socket, slots: Slots | None, identity: bytes) -> None:
+    def __init__(
+        self, line: socket.socket, slots: Slots | None, identity: bytes, receiver: str
+    ) -> None:
         line.setblocking(False)
         self.line = line
+        self._receiver = receiver
         self._slots = slots
         self._identity = identity
         self._waiting: deque[bytes] = deque()
@@ -106,8 +116,7 @@ class Feeder:
         self._waiting.append(tensors)
 
     def work(self) -> bool:
-        """Send as much as the line and the first element accept now; return whether anything was
-        sent.
+        """Send as much as the line and the element accept now; return whether anything was sent.
 
         TargetError if the line is lost.
         """
@@ -123,7 +132,9 @@ class Feeder:
         except BlockingIOError:
             return has_sent
         except OSError as error:
-            raise TargetError(f"lost the line to the first element: {error.strerror}") from None
+            raise TargetError(
+                f"lost the line to element '{self._receiver}': {error.strerror}"
+            ) from None
         return has_sent
 
     def _encode(self, tensors: bytes) -> bytes:
@@ -141,18 +152,26 @@ class Feeder:
                 raise ConnectionResetError(0, "it was closed")
             for number in received:
                 if number != self._given_back % 256:
-                    raise TargetError("the first element released the buffer of another frame")
+                    raise TargetError(
+                        f"element '{self._receiver}' released the buffer of another frame"
+                    )
                 self._given_back += 1
 
 
 class Collector:
-    """Receives the last element's frames, in order and undamaged."""
+    """Receives the frames of the element `sender`, in order and undamaged."""
 
     def __init__(
-        self, line: socket.socket, slots: Slots | None, size: int, identity: bytes
+        self,
+        line: socket.socket,
+        slots: Slots | None,
+        size: int,
+        identity: bytes,
+        sender: str,
     ) -> None:
         line.setblocking(False)
         self.line = line
+        self._name = sender
         self._slots = slots
         self._identity = identity
         self._size = size
@@ -173,7 +192,9 @@ class Collector:
         except BlockingIOError:
             pass
         except OSError as error:
-            raise TargetError(f"lost the line to the last element: {error.strerror}") from None
+            raise TargetError(
+                f"lost the line to element '{self._name}': {error.strerror}"
+            ) from None
         return frames
 
     def _next(self) -> ReceivedFrame | None:
@@ -192,7 +213,9 @@ class Collector:
             raise ForeignFrameError
         self.received += 1
         self.line.send(bytes([sequence % 256]))
-        return ReceivedFrame(sequence, status, origin, detail, data[HEADER_BYTES:-END_BYTES])
+        element, line_number = origin & (1 << _LINE_SHIFT) - 1, origin >> _LINE_SHIFT
+        tensors = data[HEADER_BYTES:-END_BYTES]
+        return ReceivedFrame(sequence, status, element, line_number, detail, tensors)
 
     def _whole(self) -> bytes | None:
         """Return the next frame's bytes once all have arrived."""
@@ -221,11 +244,11 @@ class Collector:
 
 
 class ForeignFrameError(TargetError):
-    """The last element's frame is that of another network, or of other cuts."""
+    """An element's frame is that of another network, or of other cuts."""
 
 
 class DamagedFrameError(TargetError):
-    """The last element's frame of that number arrived damaged."""
+    """An element's frame of that number arrived damaged."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"frame {number} arrived damaged")

@@ -1,8 +1,9 @@
-"""The layout of the frames that one element of a pipeline hands over to the next."""
+"""The layout of the frames that one element of a pipeline hands over to another."""
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass
+
+from ethosgen.values.multiples import rounded_up
 
 HEADER_BYTES = 32
 """magic, sequence, status, origin, detail, bytes, identity: 32 bits each, little endian."""
@@ -10,15 +11,19 @@ IDENTITY_BYTES = 8
 END_BYTES = 4
 """A CRC-32 on a serial line, the sequence number again in shared memory."""
 ROOM = 2
-"""The frames for which a receiver has room."""
+"""The frames for which a receiver has room at least."""
 MAGIC = 0x324F4845
 
 
 @dataclass(frozen=True)
 class Given:
-    """An input of the stage's network: bytes at an offset among a received frame's tensors."""
+    """An input of the stage's network: bytes at an offset among the tensors of a received frame.
+
+    `edge` is the position of its hand-over among those that the element receives.
+    """
 
     port: int
+    edge: int
     offset: int
     bytes: int
 
@@ -27,11 +32,13 @@ class Given:
 class Piece:
     """A tensor `at` an offset of a sent frame.
 
-    It is the output `port` of the stage's network, or bytes at `offset` of the received frame.
+    It is the output `port` of the stage's network, or bytes at `offset` of the frame that the
+    element receives with the hand-over `edge`.
     """
 
     is_output: bool
     port: int
+    edge: int
     offset: int
     at: int
     bytes: int
@@ -39,26 +46,52 @@ class Piece:
 
 @dataclass(frozen=True)
 class SharedWindow:
-    """Memory that an element shares with a neighbour: room for frames of `stride` bytes each."""
+    """Memory that two neighbours share: room for frames of `stride` bytes each."""
 
     start_addr: int
     stride: int
 
 
 @dataclass(frozen=True)
+class ElementLine:
+    """A line of an element: the other end, and its frames' bytes of tensors.
+
+    `peer` is empty for the host; the window is None on a serial line.
+    """
+
+    peer: str
+    bytes: int
+    room: int = ROOM
+    window: SharedWindow | None = None
+
+    @property
+    def stride(self) -> int:
+        """The bytes from a frame to the next, in the receiver's memory on a serial line."""
+        if self.window is not None:
+            return self.window.stride
+        return rounded_up(HEADER_BYTES + self.bytes + END_BYTES, END_BYTES)
+
+
+@dataclass(frozen=True)
 class Handover:
-    """An element's place in its pipeline, and its frames; the windows are None on a serial line."""
+    """An element's place in its pipeline, and its frames.
+
+    It receives on the lines `before` it and sends on those `behind` it. For each sample a row of
+    `turns_before` names the line of each hand-over that it receives, one of `turns_behind` that of
+    each that it sends; after the last row comes the first. `pieces` are a sent frame's, by
+    hand-over.
+    """
 
     name: str
     number: int
     elements: int
+    before: tuple[ElementLine, ...]
+    behind: tuple[ElementLine, ...]
+    turns_before: tuple[tuple[int, ...], ...]
+    turns_behind: tuple[tuple[int, ...], ...]
     inputs: tuple[Given, ...]
-    pieces: tuple[Piece, ...]
-    received_bytes: int
-    sent_bytes: int
+    pieces: tuple[tuple[Piece, ...], ...]
     identity: bytes
-    received: SharedWindow | None = None
-    sent: SharedWindow | None = None
 
     @property
     def identity_words(self) -> list[int]:
@@ -68,11 +101,10 @@ class Handover:
 
     @property
     def is_serial(self) -> bool:
-        """Whether frames go over a serial line, and not through shared memory."""
-        return self.received is None
+        """Whether frames go over serial lines, and not through shared memory."""
+        return self.before[0].window is None
 
 
-def identity_of(network: bytes, boundaries: Sequence[int]) -> bytes:
-    """Return an identity of a pipeline's elements, from the network's file and its cuts."""
-    cuts = " ".join(map(str, boundaries))
-    return hashlib.sha256(network + cuts.encode()).digest()[:IDENTITY_BYTES]
+def identity_of(network: bytes, *parts: object) -> bytes:
+    """Return an identity of a pipeline's elements, from the network's file, its cuts and lines."""
+    return hashlib.sha256(network + repr(parts).encode()).digest()[:IDENTITY_BYTES]

@@ -254,8 +254,9 @@ __attribute__((section(".vectors"), used)) static const function vectors[16 + IR
 #endif
 {% endif %}
 {% if handover %}
-    [16 + IRQ_LINK_BEFORE] = Link_Before_Handler,
-    [16 + IRQ_LINK_BEHIND] = Link_Behind_Handler,
+{% for _ in handover.links %}
+    [16 + IRQ_LINK_{{ loop.index0 }}] = Link_{{ loop.index0 }}_Handler,
+{% endfor %}
 {% endif %}
 };
 {% if board.cpu.boot %}

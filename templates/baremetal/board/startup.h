@@ -19,8 +19,9 @@
 #define IRQ_BELL {{ bell.rx_irq }}u
 {% endif %}
 {% if handover %}
-#define IRQ_LINK_BEFORE {{ handover.before.rx_irq }}u
-#define IRQ_LINK_BEHIND {{ handover.behind.rx_irq }}u
+{% for link in handover.links %}
+#define IRQ_LINK_{{ loop.index0 }} {{ link.rx_irq }}u
+{% endfor %}
 {% endif %}
 
 /* The highest of them plus one: the length of the vector table for interrupts. */
@@ -41,8 +42,9 @@ void {{ device.c_name }}_Handler(void);
 void Bell_Handler(void);
 {% endif %}
 {% if handover %}
-void Link_Before_Handler(void);
-void Link_Behind_Handler(void);
+{% for _ in handover.links %}
+void Link_{{ loop.index0 }}_Handler(void);
+{% endfor %}
 {% endif %}
 
 #endif /* STARTUP_H */

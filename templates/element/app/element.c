@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs this element's part of a network on the frames from the element before.
+ * Runs this element's part of a network on the frames from the elements before.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -20,7 +20,7 @@ volatile uint32_t element_interrupt_ticks;
 uint32_t element_wait_ticks;
 
 static struct element_report report;
-static struct ethosgen_handover_header *pending; /* its results wait for room in the next element */
+static struct ethosgen_handover_header *pending; /* its results wait for room behind */
 static bool is_stopped;                         /* a frame was wrong: no more answers */
 
 uint32_t element_elapsed(void)
@@ -70,6 +70,7 @@ const struct element_report *element_report(void)
     add(report.interrupt_ticks, ticks - before);
     before = ticks;
     report.interrupts = element_interrupts;
+    report.waiting = ethosgen_handover_waiting();
     return &report;
 }
 
@@ -142,7 +143,7 @@ uint32_t element_run(const struct server_firmware *firmware)
         }
         if (pending != NULL && ethosgen_handover_can_send()) {
             hand_on();
-            element_event = true; /* another frame may wait already */
+            element_event = true; /* other frames may wait already */
         }
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs this element's part of a network on the frames from the element before.
+ * Runs this element's part of a network on the frames from the elements before.
  *
  * Generated once by ethosgen; yours from now on.
  */
@@ -43,6 +43,7 @@ struct element_report {
     uint32_t most_npu_cycles;
     uint32_t stack_bytes;
     uint32_t run_stack_bytes; /* the most of one run */
+    uint32_t waiting;         /* a bit for each hand-over by which the next frame has arrived */
 };
 
 /* Forget all frames: a session begins. */

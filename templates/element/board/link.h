@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lines to the elements before and after this one.
+ * The lines to other elements.
  *
  * Generated once by ethosgen; yours from now on.
  */

@@ -13,15 +13,24 @@
 #include "ethosgen_handover.h"
 #include "startup.h"
 
-{% for name, uart in (("BEFORE", handover.before), ("BEHIND", handover.behind)) %}
-#define {{ name }}_BASE 0x{{ "%08x"|format(uart.base_addr) }}u
-#define {{ name }}_DIVIDER ({{ uart.clock_hz }}u / {{ uart.baud }}u)
+/* The lines before this element, and then those behind it. */
+enum { LINES = {{ handover.links|length }} };
+
+static const struct {
+    uint32_t base;
+    uint32_t divider;
+    uint32_t irq;
+} lines[LINES] = {
+{% for uart in handover.links %}
+    {{ '{' }}0x{{ "%08x"|format(uart.base_addr) }}u, {{ uart.clock_hz }}u / {{ uart.baud }}u, IRQ_LINK_{{ loop.index0 }}},
 {% endfor %}
+};
 
 void link_init(void)
 {
-    uart_init(BEFORE_BASE, BEFORE_DIVIDER, IRQ_LINK_BEFORE);
-    uart_init(BEHIND_BASE, BEHIND_DIVIDER, IRQ_LINK_BEHIND);
+    for (uint32_t i = 0; i < LINES; i++) {
+        uart_init(lines[i].base, lines[i].divider, lines[i].irq);
+    }
 }
 
 static void put(uint32_t base, uint8_t byte)
@@ -36,14 +45,14 @@ static void put(uint32_t base, uint8_t byte)
     UART_DATA(base) = byte;
 }
 
-void ethosgen_handover_put(uint8_t byte)
+void ethosgen_handover_put(uint32_t line, uint8_t byte)
 {
-    put(BEHIND_BASE, byte);
+    put(lines[ETHOSGEN_HANDOVER_LINES_BEFORE + line].base, byte);
 }
 
-void ethosgen_handover_put_back(uint8_t byte)
+void ethosgen_handover_put_back(uint32_t line, uint8_t byte)
 {
-    put(BEFORE_BASE, byte);
+    put(lines[line].base, byte);
 }
 
 /* The time before and after count()'s measurement: about twelve instructions. */
@@ -56,21 +65,24 @@ static void count(uint32_t started)
     element_interrupt_ticks += board_ticks() - started + ENTRY_TICKS;
 }
 
-void Link_Before_Handler(void)
+{% for uart in handover.links %}
+void Link_{{ loop.index0 }}_Handler(void)
 {
     uint32_t started = board_ticks();
 
+{% if loop.first %}
     /* Acknowledge first: a byte that arrives after DATA was read must raise its own interrupt. */
-    UART_INTCLEAR(BEFORE_BASE) = UART_INT_RX;
-    ethosgen_handover_take((uint8_t)UART_DATA(BEFORE_BASE));
+{% endif %}
+    UART_INTCLEAR(lines[{{ loop.index0 }}].base) = UART_INT_RX;
+{% set data = "(uint8_t)UART_DATA(lines[" ~ loop.index0 ~ "].base)" %}
+{% if loop.index0 < handover.before|length %}
+    ethosgen_handover_take({{ loop.index0 }}u, {{ data }});
+{% else %}
+    ethosgen_handover_take_back({{ loop.index0 - handover.before|length }}u, {{ data }});
+{% endif %}
     count(started);
 }
+{% if not loop.last %}
 
-void Link_Behind_Handler(void)
-{
-    uint32_t started = board_ticks();
-
-    UART_INTCLEAR(BEHIND_BASE) = UART_INT_RX;
-    ethosgen_handover_take_back((uint8_t)UART_DATA(BEHIND_BASE));
-    count(started);
-}
+{% endif %}
+{% endfor %}

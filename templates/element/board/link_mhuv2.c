@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * {{ board.description }}: doorbells to the other core, Arm's message handling units (MHUv2).
+ * {{ board.description }}: doorbells to other cores, Arm's message handling units (MHUv2).
  *
  * A doorbell is bit 0 or 1 of the first channel, for frames with an even or an odd number: at most two
  * are in transit.
@@ -16,8 +16,6 @@
 #include "registers.h"
 #include "startup.h"
 
-{% set is_first = handover.number == 0 %}
-{% set is_last = handover.number + 1 == handover.elements %}
 #define CH_SET(base) REGISTER((base) + 0x0Cu)
 #define ACCESS_REQUEST(base) REGISTER((base) + 0xF88u)
 #define ACCESS_READY(base) REGISTER((base) + 0xF8Cu)
@@ -28,16 +26,25 @@
 enum { INT_COMBINED = 1u << 2 };
 #define BELLS 3u
 
-{% for name, line, is_used in (("BEFORE", handover.before, not is_first), ("BEHIND", handover.behind, not is_last)) if is_used %}
-#define {{ name }}_RECEIVE 0x{{ "%08x"|format(line.base_addr) }}u
-#define {{ name }}_SEND 0x{{ "%08x"|format(line.send_addr) }}u
+/* The lines before this element, and then those behind it. */
+enum { LINES = {{ handover.links|length }} };
+
+static const struct {
+    uint32_t receive;
+    uint32_t send;
+    uint32_t irq;
+    bool is_application; /* the other end is your application, not another core */
+} lines[LINES] = {
+{% for mhu in handover.links %}
+{% set line = (handover.before + handover.behind)[loop.index0] %}
+    {{ '{' }}0x{{ "%08x"|format(mhu.base_addr) }}u, 0x{{ "%08x"|format(mhu.send_addr) }}u, IRQ_LINK_{{ loop.index0 }}, {{ "false" if line.peer else "true" }}},
 {% endfor %}
+};
 
 /* The time before and after count()'s measurement: about twelve instructions. */
 #define ENTRY_TICKS (BOARD_TICKS_HZ / 1000000u * 3u / 4u)
 
-static uint32_t next_before;
-static uint32_t next_behind;
+static uint32_t next[LINES]; /* the number of the next bell */
 
 static void open_line(uint32_t receive, uint32_t send, uint32_t irq)
 {
@@ -60,44 +67,48 @@ static void ring(uint32_t send, uint8_t byte)
 
 void link_init(void)
 {
-    next_before = 0;
-    next_behind = 0;
-{% if not is_first %}
-    open_line(BEFORE_RECEIVE, BEFORE_SEND, IRQ_LINK_BEFORE);
-{% endif %}
-{% if not is_last %}
-    open_line(BEHIND_RECEIVE, BEHIND_SEND, IRQ_LINK_BEHIND);
-{% endif %}
+    for (uint32_t i = 0; i < LINES; i++) {
+        next[i] = 0;
+        if (!lines[i].is_application) {
+            open_line(lines[i].receive, lines[i].send, lines[i].irq);
+        }
+    }
 }
 
-{% if is_last %}
-/* The last element: your application takes the frame of that number from the shared memory, and then
- * calls ethosgen_handover_take_back(number). Define this function without `weak`. */
-__attribute__((weak)) void ethosgen_handover_put(uint8_t byte)
+/* Your application supplies the frames of lines that come from no other core: it writes a frame to the
+ * shared memory, calls ethosgen_handover_take(line, number) and sets element_event; then
+ * link_give_back(line, number) gives the room back. It takes the frames of lines that lead to no other
+ * core: link_give(line, number) announces one, which is in the shared memory until the application
+ * calls ethosgen_handover_take_back(line, number). Define both functions without `weak`. */
+__attribute__((weak)) void link_give(uint32_t line, uint8_t byte)
 {
+    (void)line;
     (void)byte;
 }
-{% else %}
-void ethosgen_handover_put(uint8_t byte)
-{
-    ring(BEHIND_SEND, byte);
-}
-{% endif %}
 
-{% if is_first %}
-/* The first element: your application writes a frame to the shared memory, calls
- * ethosgen_handover_take(number) and sets element_event; this function gives the room back. Define
- * this function without `weak`. */
-__attribute__((weak)) void ethosgen_handover_put_back(uint8_t byte)
+__attribute__((weak)) void link_give_back(uint32_t line, uint8_t byte)
 {
+    (void)line;
     (void)byte;
 }
-{% else %}
-void ethosgen_handover_put_back(uint8_t byte)
+
+void ethosgen_handover_put(uint32_t line, uint8_t byte)
 {
-    ring(BEFORE_SEND, byte);
+    if (lines[ETHOSGEN_HANDOVER_LINES_BEFORE + line].is_application) {
+        link_give(line, byte);
+    } else {
+        ring(lines[ETHOSGEN_HANDOVER_LINES_BEFORE + line].send, byte);
+    }
 }
-{% endif %}
+
+void ethosgen_handover_put_back(uint32_t line, uint8_t byte)
+{
+    if (lines[line].is_application) {
+        link_give_back(line, byte);
+    } else {
+        ring(lines[line].send, byte);
+    }
+}
 
 static void count(uint32_t started)
 {
@@ -106,34 +117,28 @@ static void count(uint32_t started)
     element_interrupt_ticks += board_ticks() - started + ENTRY_TICKS;
 }
 
-static uint32_t answer(uint32_t receive, uint32_t next, void (*take)(uint8_t))
+static void answer(uint32_t i, uint32_t line, void (*take)(uint32_t line, uint8_t byte))
 {
-    uint32_t bells = CH_ST(receive) & BELLS;
+    uint32_t bells = CH_ST(lines[i].receive) & BELLS;
 
-    CH_CLR(receive) = bells;
-    while ((bells & 1u << (next & 1u)) != 0) {
-        bells &= ~(1u << (next & 1u));
-        take((uint8_t)next++);
+    CH_CLR(lines[i].receive) = bells;
+    while ((bells & 1u << (next[i] & 1u)) != 0) {
+        bells &= ~(1u << (next[i] & 1u));
+        take(line, (uint8_t)next[i]);
+        next[i]++;
     }
-    return next;
 }
+{% for mhu in handover.links %}
 
-void Link_Before_Handler(void)
+void Link_{{ loop.index0 }}_Handler(void)
 {
     uint32_t started = board_ticks();
 
-{% if not is_first %}
-    next_before = answer(BEFORE_RECEIVE, next_before, ethosgen_handover_take);
+{% if loop.index0 < handover.before|length %}
+    answer({{ loop.index0 }}u, {{ loop.index0 }}u, ethosgen_handover_take);
+{% else %}
+    answer({{ loop.index0 }}u, {{ loop.index0 - handover.before|length }}u, ethosgen_handover_take_back);
 {% endif %}
     count(started);
 }
-
-void Link_Behind_Handler(void)
-{
-    uint32_t started = board_ticks();
-
-{% if not is_last %}
-    next_behind = answer(BEHIND_RECEIVE, next_behind, ethosgen_handover_take_back);
-{% endif %}
-    count(started);
-}
+{% endfor %}

@@ -15,43 +15,78 @@
 
 #define HEADER_BYTES ((uint32_t)sizeof(struct ethosgen_handover_header))
 #define END_BYTES 4u
-{% if not handover.is_serial %}
+#define LINES_BEFORE ETHOSGEN_HANDOVER_LINES_BEFORE
+#define LINES_BEHIND ETHOSGEN_HANDOVER_LINES_BEHIND
+#define LINE_SHIFT 16u /* of the line in a header's origin */
 
-/* Frames in memory that both elements see. */
-struct sent_frame {
-    struct ethosgen_handover_header header;
-    uint8_t tensors[ETHOSGEN_HANDOVER_SENT_BYTES];
-    uint8_t end[4];
+/* The hand-overs for each sample, and the samples after which their lines are the same again. */
+#define RECEIVED {{ handover.turns_before[0]|length }}u
+#define SENT {{ handover.turns_behind[0]|length }}u
+#define TURNS {{ handover.turns_before|length }}u
+
+/* A line: room for so many frames, each with so many bytes of tensors. */
+struct line {
+    uint32_t room;
+    uint32_t bytes;
+    uint8_t *frames; /* at the receiver; `stride` bytes for each */
+    uint32_t stride;
 };
-#define RECEIVED ((struct ethosgen_handover_frame *)0x{{ "%08x"|format(handover.received.start_addr) }}u)
-#define RECEIVED_STRIDE {{ handover.received.stride }}u
-#define SENT 0x{{ "%08x"|format(handover.sent.start_addr) }}u
-#define SENT_STRIDE {{ handover.sent.stride }}u
-{% endif %}
-
-static struct handover_state {
-{% if handover.is_serial %}
-    uint32_t count;  /* bytes of the arriving frame */
-    uint32_t bytes;  /* of its tensors */
-    bool is_ignored; /* the stream is out of step */
-{% endif %}
-    uint32_t released;
-    uint32_t given_back; /* by the element behind */
-    uint32_t sent;
-    bool is_broken;  /* the next element gave back another frame's room */
-    bool has_failed; /* a frame was wrong: its room is never given back */
-} state;
-
-static volatile uint32_t arrived; /* frames that the interrupt has taken */
-static volatile uint32_t fault;   /* what the interrupt found, 0: nothing */
-{% if not handover.is_serial %}
-static volatile uint32_t fault_detail;
-{% endif %}
 {% if handover.is_serial %}
 
 /* The linker script may place this section with the network's own buffers. */
-__attribute__((section(".bss.ethosgen_io.handover"), aligned(32)))
-static struct ethosgen_handover_frame frames[ETHOSGEN_HANDOVER_ROOM];
+#define FRAMES __attribute__((section(".bss.ethosgen_io.handover"), aligned(32))) static uint8_t
+{% for line in handover.before %}
+#define STRIDE_{{ loop.index0 }} {{ line.stride }}u
+FRAMES frames_{{ loop.index0 }}[{{ line.room }}u * STRIDE_{{ loop.index0 }}];
+{% endfor %}
+{% endif %}
+
+static const struct line before[LINES_BEFORE] = {
+{% for line in handover.before %}
+{% if handover.is_serial %}
+    {{ '{' }}{{ line.room }}u, {{ line.bytes }}u, frames_{{ loop.index0 }}, STRIDE_{{ loop.index0 }}},
+{% else %}
+    {{ '{' }}{{ line.room }}u, {{ line.bytes }}u, (uint8_t *)0x{{ "%08x"|format(line.window.start_addr) }}u, {{ line.window.stride }}u},
+{% endif %}
+{% endfor %}
+};
+static const struct line behind[LINES_BEHIND] = {
+{% for line in handover.behind %}
+{% if handover.is_serial %}
+    {{ '{' }}{{ line.room }}u, {{ line.bytes }}u, NULL, 0u},
+{% else %}
+    {{ '{' }}{{ line.room }}u, {{ line.bytes }}u, (uint8_t *)0x{{ "%08x"|format(line.window.start_addr) }}u, {{ line.window.stride }}u},
+{% endif %}
+{% endfor %}
+};
+{% for title, rows in (("before", handover.turns_before), ("behind", handover.turns_behind)) %}
+static const uint8_t turns_{{ title }}[TURNS][{{ "RECEIVED" if title == "before" else "SENT" }}] = {
+{% for row in rows %}
+    {{ '{' }}{{ row|join("u, ") }}u},
+{% endfor %}
+};
+{% endfor %}
+
+static struct handover_state {
+{% if handover.is_serial %}
+    uint32_t count[LINES_BEFORE]; /* bytes of the arriving frame */
+    uint32_t bytes[LINES_BEFORE]; /* of its tensors */
+    bool is_ignored[LINES_BEFORE]; /* the stream is out of step */
+{% endif %}
+    uint32_t released[LINES_BEFORE];
+    uint32_t given_back[LINES_BEHIND]; /* by the element behind */
+    uint32_t sent[LINES_BEHIND];
+    uint32_t turn;
+    uint32_t broken; /* the line behind on which another frame's room came back, LINES_BEHIND: none */
+    bool has_failed; /* a frame was wrong: its room is never given back */
+} state;
+
+static volatile uint32_t arrived[LINES_BEFORE]; /* frames that the interrupt has taken */
+static volatile uint32_t fault[LINES_BEFORE];   /* what the interrupt found, 0: nothing */
+{% if not handover.is_serial %}
+static volatile uint32_t fault_detail[LINES_BEFORE];
+{% endif %}
+{% if handover.is_serial %}
 
 /* CRC-32 as in zlib and Ethernet, half a byte at a time. */
 static const uint32_t crc_table[16] = {
@@ -71,14 +106,9 @@ static uint32_t crc32(uint32_t crc, const uint8_t *bytes, uint32_t count)
 }
 {% endif %}
 
-static struct ethosgen_handover_frame *frame_of(uint32_t number)
+static uint8_t *frame_of(const struct line *line, uint32_t number)
 {
-{% if handover.is_serial %}
-    return &frames[number % ETHOSGEN_HANDOVER_ROOM];
-{% else %}
-    uintptr_t offset = (uintptr_t)(number % ETHOSGEN_HANDOVER_ROOM) * RECEIVED_STRIDE;
-    return (struct ethosgen_handover_frame *)((uintptr_t)RECEIVED + offset);
-{% endif %}
+    return &line->frames[(number % line->room) * line->stride];
 }
 
 static bool is_foreign(const struct ethosgen_handover_header *header)
@@ -88,12 +118,12 @@ static bool is_foreign(const struct ethosgen_handover_header *header)
 }
 
 /* Return the error in the first fields of a header, 0 if there is none. */
-static uint32_t check_size(const struct ethosgen_handover_header *header)
+static uint32_t check_size(uint32_t line, const struct ethosgen_handover_header *header)
 {
     if (header->magic != ETHOSGEN_HANDOVER_MAGIC) {
         return ETHOSGEN_HANDOVER_DAMAGED;
     }
-    if (header->bytes != 0u && header->bytes != ETHOSGEN_HANDOVER_RECEIVED_BYTES) {
+    if (header->bytes != 0u && header->bytes != before[line].bytes) {
         return is_foreign(header) ? ETHOSGEN_HANDOVER_FOREIGN : ETHOSGEN_HANDOVER_DAMAGED;
     }
     return 0u;
@@ -102,63 +132,75 @@ static uint32_t check_size(const struct ethosgen_handover_header *header)
 void ethosgen_handover_reset(void)
 {
     (void)memset(&state, 0, sizeof state);
-    arrived = 0u;
-    fault = 0u;
+    state.broken = LINES_BEHIND;
+    for (uint32_t line = 0; line < LINES_BEFORE; line++) {
+        arrived[line] = 0u;
+        fault[line] = 0u;
+    }
 }
 {% if handover.is_serial %}
 
-void ethosgen_handover_take(uint8_t byte)
+void ethosgen_handover_take(uint32_t line, uint8_t byte)
 {
-    if (state.is_ignored) {
-        return;
-    }
-    if (arrived - state.released == ETHOSGEN_HANDOVER_ROOM) {
-        state.is_ignored = true;
-        fault = ETHOSGEN_HANDOVER_OVERRUN;
-        return;
-    }
-    struct ethosgen_handover_frame *frame = frame_of(arrived);
-    ((uint8_t *)frame)[state.count++] = byte;
-    if (state.count == HEADER_BYTES) {
-        uint32_t found = check_size(&frame->header);
+    const uint32_t number = arrived[line];
 
-        state.bytes = frame->header.bytes;
+    if (state.is_ignored[line]) {
+        return;
+    }
+    if (number - state.released[line] == before[line].room) {
+        state.is_ignored[line] = true;
+        fault[line] = ETHOSGEN_HANDOVER_OVERRUN;
+        return;
+    }
+    uint8_t *frame = frame_of(&before[line], number);
+    uint32_t count = state.count[line];
+    frame[count] = byte;
+    count++;
+    state.count[line] = count;
+    if (count == HEADER_BYTES) {
+        struct ethosgen_handover_header header;
+
+        (void)memcpy((uint8_t *)&header, frame, sizeof header);
+        uint32_t found = check_size(line, &header);
+        state.bytes[line] = header.bytes;
         if (found != 0u) {
-            state.is_ignored = true;
-            fault = found;
+            state.is_ignored[line] = true;
+            fault[line] = found;
             return;
         }
     }
-    if (state.count >= HEADER_BYTES && state.count == HEADER_BYTES + state.bytes + END_BYTES) {
-        state.count = 0u;
+    if (count >= HEADER_BYTES && count == HEADER_BYTES + state.bytes[line] + END_BYTES) {
+        state.count[line] = 0u;
         atomic_signal_fence(memory_order_seq_cst); /* write the frame before its number */
-        arrived++;
+        arrived[line] = number + 1u;
     }
 }
 {% else %}
 
-void ethosgen_handover_take(uint8_t byte)
+void ethosgen_handover_take(uint32_t line, uint8_t byte)
 {
-    if (fault != 0u) {
+    const uint32_t number = arrived[line];
+
+    if (fault[line] != 0u) {
         return;
     }
-    if (arrived - state.released == ETHOSGEN_HANDOVER_ROOM) {
-        fault = ETHOSGEN_HANDOVER_OVERRUN;
-    } else if (byte != (uint8_t)arrived) {
-        fault = ETHOSGEN_HANDOVER_LOST;
-        fault_detail = byte;
+    if (number - state.released[line] == before[line].room) {
+        fault[line] = ETHOSGEN_HANDOVER_OVERRUN;
+    } else if (byte != (uint8_t)number) {
+        fault[line] = ETHOSGEN_HANDOVER_LOST;
+        fault_detail[line] = byte;
     } else {
-        arrived++;
+        arrived[line] = number + 1u;
     }
 }
 {% endif %}
 
-void ethosgen_handover_take_back(uint8_t byte)
+void ethosgen_handover_take_back(uint32_t line, uint8_t byte)
 {
-    if (byte != (uint8_t)state.given_back || state.given_back == state.sent) {
-        state.is_broken = true;
+    if (byte != (uint8_t)state.given_back[line] || state.given_back[line] == state.sent[line]) {
+        state.broken = line;
     } else {
-        state.given_back++;
+        state.given_back[line]++;
     }
 }
 {% if not handover.is_serial %}
@@ -218,22 +260,25 @@ static void clean(const uint8_t *start, uint32_t bytes)
 {% endif %}
 {% endif %}
 
-/* Return the error in a frame, 0 if there is none. */
-static uint32_t check(const struct ethosgen_handover_frame *frame)
+/* Return the error in the oldest frame of a line, 0 if there is none, and its header. */
+static uint32_t check(uint32_t line, struct ethosgen_handover_header *header)
 {
-    const struct ethosgen_handover_header *header = &frame->header;
+    const uint8_t *frame = frame_of(&before[line], state.released[line]);
     uint32_t end;
 
 {% if not handover.is_serial %}
-    uint32_t found = check_size(header);
-
+    invalidate(frame, before[line].stride);
+{% endif %}
+    (void)memcpy((uint8_t *)header, frame, sizeof *header);
+{% if not handover.is_serial %}
+    uint32_t found = check_size(line, header);
     if (found != 0u) {
         return found;
     }
 {% endif %}
-    (void)memcpy((uint8_t *)&end, (const uint8_t *)frame + HEADER_BYTES + header->bytes, sizeof end);
+    (void)memcpy((uint8_t *)&end, &frame[HEADER_BYTES + header->bytes], sizeof end);
 {% if handover.is_serial %}
-    if (~crc32(UINT32_MAX, (const uint8_t *)frame, HEADER_BYTES + header->bytes) != end) {
+    if (~crc32(UINT32_MAX, frame, HEADER_BYTES + header->bytes) != end) {
         return ETHOSGEN_HANDOVER_DAMAGED;
     }
 {% else %}
@@ -241,7 +286,7 @@ static uint32_t check(const struct ethosgen_handover_frame *frame)
         return ETHOSGEN_HANDOVER_DAMAGED;
     }
 {% endif %}
-    if (header->sequence != state.released) {
+    if (header->sequence != state.released[line]) {
         return ETHOSGEN_HANDOVER_LOST;
     }
     if (header->status != 0u) {
@@ -253,134 +298,218 @@ static uint32_t check(const struct ethosgen_handover_frame *frame)
     return header->bytes == 0u ? ETHOSGEN_HANDOVER_DAMAGED : 0u;
 }
 
+/* Return a header that reports an error on a line. */
+static struct ethosgen_handover_header failed(uint32_t line, uint32_t found, uint32_t detail)
+{
+    state.has_failed = true;
+    return (struct ethosgen_handover_header){
+        .magic = ETHOSGEN_HANDOVER_MAGIC,
+        .sequence = state.released[line],
+        .status = found,
+        .origin = ETHOSGEN_HANDOVER_ELEMENT | line << LINE_SHIFT,
+        .detail = found == ETHOSGEN_HANDOVER_FOREIGN ? ETHOSGEN_HANDOVER_IDENTITY_0 : detail,
+    };
+}
+
 struct ethosgen_handover_header *ethosgen_handover_received(void)
 {
-    /* A copy: the other element's data must never be in a dirty line of this one's cache. */
+    /* A copy: the other elements' data must never be in a dirty line of this one's cache. */
     static struct ethosgen_handover_header current;
-    uint32_t found = 0u;
-    uint32_t detail = 0u;
+    bool is_complete = true;
 
     /* Frames that arrived before the interrupt found a fault are complete. */
-    if (arrived != state.released) {
-        const struct ethosgen_handover_frame *frame = frame_of(state.released);
+    for (uint32_t i = 0; i < RECEIVED; i++) {
+        uint32_t line = turns_before[state.turn][i];
 
-{% if not handover.is_serial %}
-        invalidate((const uint8_t *)frame, (uint32_t)sizeof *frame);
-{% endif %}
-        found = check(frame);
-        if (found == 0u) {
-            current = frame->header;
+        if (arrived[line] == state.released[line]) {
+            uint32_t found = fault[line];
+
+            if (found != 0u) {
+                current = failed(line, found, {{ "0u" if handover.is_serial else "fault_detail[line]" }});
+                return &current;
+            }
+            is_complete = false;
+        }
+    }
+    if (!is_complete) {
+        return NULL;
+    }
+    for (uint32_t i = 0; i < RECEIVED; i++) {
+        struct ethosgen_handover_header header;
+        uint32_t line = turns_before[state.turn][i];
+        uint32_t found = check(line, &header);
+
+        if (found != 0u) {
+            current = failed(line, found, header.sequence);
             return &current;
         }
-        detail = frame->header.sequence;
-    } else {
-        found = fault;
-        if (found == 0u) {
-            return NULL;
+        if (i == 0u || current.status == 0u) {
+            current = header;
         }
-{% if not handover.is_serial %}
-        detail = fault_detail;
-{% endif %}
     }
-    if (found == ETHOSGEN_HANDOVER_FOREIGN) {
-        detail = ETHOSGEN_HANDOVER_IDENTITY_0;
-    }
-    state.has_failed = true;
-    current = (struct ethosgen_handover_header){
-        .magic = ETHOSGEN_HANDOVER_MAGIC,
-        .sequence = state.released,
-        .status = found,
-        .origin = ETHOSGEN_HANDOVER_ELEMENT,
-        .detail = detail,
-    };
     return &current;
+}
+
+uint32_t ethosgen_handover_waiting(void)
+{
+    uint32_t waiting = 0u;
+
+    for (uint32_t i = 0; i < RECEIVED; i++) {
+        uint32_t line = turns_before[state.turn][i];
+
+        if (arrived[line] != state.released[line]) {
+            waiting |= 1u << i;
+        }
+    }
+    return waiting;
 }
 
 void ethosgen_handover_release(void)
 {
-    if (!state.has_failed) {
-        uint8_t number = (uint8_t)state.released;
-
-        state.released++;
-        atomic_signal_fence(memory_order_seq_cst);
-        ethosgen_handover_put_back(number);
+    if (state.has_failed) {
+        return;
     }
+    for (uint32_t i = 0; i < RECEIVED; i++) {
+        uint32_t line = turns_before[state.turn][i];
+        uint8_t number = (uint8_t)state.released[line];
+
+        state.released[line]++;
+        atomic_signal_fence(memory_order_seq_cst);
+        ethosgen_handover_put_back(line, number);
+    }
+    state.turn = (state.turn + 1u) % TURNS;
+}
+
+/* Return the tensors of the oldest frame of a hand-over. */
+static const uint8_t *tensors_of(uint32_t received)
+{
+    uint32_t line = turns_before[state.turn][received];
+
+    return &frame_of(&before[line], state.released[line])[HEADER_BYTES];
 }
 
 void ethosgen_handover_load(void)
 {
-    const uint8_t *tensors = frame_of(state.released)->tensors;
     const struct ethosgen_port *inputs = ethosgen_networks[0].inputs;
 
 {% for port in handover.inputs %}
-    (void)memcpy(inputs[{{ port.port }}].buffer, &tensors[{{ port.offset }}], {{ port.bytes }}u);
+    (void)memcpy(inputs[{{ port.port }}].buffer, &tensors_of({{ port.edge }}u)[{{ port.offset }}], {{ port.bytes }}u);
 {% endfor %}
 }
 
 bool ethosgen_handover_can_send(void)
 {
-    return state.is_broken || state.sent - state.given_back < ETHOSGEN_HANDOVER_ROOM;
+    bool has_room = true;
+
+    for (uint32_t i = 0; i < SENT; i++) {
+        uint32_t line = turns_behind[state.turn][i];
+
+        if (state.sent[line] - state.given_back[line] >= behind[line].room) {
+            has_room = false;
+        }
+    }
+    return has_room || state.broken != LINES_BEHIND;
 }
 {% if handover.is_serial %}
 
-static uint32_t put(uint32_t crc, const void *bytes, uint32_t count)
+static uint32_t put(uint32_t line, uint32_t crc, const uint8_t *bytes, uint32_t count)
 {
-    const uint8_t *each = bytes;
-
     for (uint32_t i = 0; i < count; i++) {
-        ethosgen_handover_put(each[i]);
+        ethosgen_handover_put(line, bytes[i]);
     }
-    return crc32(crc, each, count);
+    return crc32(crc, bytes, count);
+}
+{% endif %}
+{% for pieces in handover.pieces %}
+
+{% if handover.is_serial %}
+/* Send the tensors of hand-over {{ loop.index0 }}; return the CRC with them. */
+static uint32_t put_tensors_{{ loop.index0 }}(uint32_t line, uint32_t crc)
+{
+    uint32_t sum = crc;
+
+{% for piece in pieces %}
+{% if piece.is_output %}
+    sum = put(line, sum, ethosgen_networks[0].outputs[{{ piece.port }}].buffer, {{ piece.bytes }}u);
+{% else %}
+    sum = put(line, sum, &tensors_of({{ piece.edge }}u)[{{ piece.offset }}], {{ piece.bytes }}u);
+{% endif %}
+{% endfor %}
+    return sum;
+}
+{% else %}
+/* Write the tensors of hand-over {{ loop.index0 }}. */
+static void put_tensors_{{ loop.index0 }}(uint8_t *to)
+{
+{% for piece in pieces %}
+{% if piece.is_output %}
+    (void)memcpy(&to[{{ piece.at }}], ethosgen_networks[0].outputs[{{ piece.port }}].buffer, {{ piece.bytes }}u);
+{% else %}
+    (void)memcpy(&to[{{ piece.at }}], &tensors_of({{ piece.edge }}u)[{{ piece.offset }}], {{ piece.bytes }}u);
+{% endif %}
+{% endfor %}
+}
+{% endif %}
+{% endfor %}
+
+{% if handover.is_serial %}
+static void send_on(uint32_t line, struct ethosgen_handover_header header,
+                    uint32_t (*put_tensors)(uint32_t line, uint32_t crc))
+{
+    uint8_t bytes[sizeof header];
+    uint8_t end[END_BYTES];
+
+    (void)memcpy(bytes, (const uint8_t *)&header, sizeof header);
+    uint32_t crc = put(line, UINT32_MAX, bytes, HEADER_BYTES);
+    if (header.status == 0u) {
+        crc = put_tensors(line, crc);
+    }
+    crc = ~crc;
+    (void)memcpy(end, (const uint8_t *)&crc, sizeof end);
+    (void)put(line, 0u, end, END_BYTES);
+}
+{% else %}
+static void send_on(uint32_t line, struct ethosgen_handover_header header,
+                    void (*put_tensors)(uint8_t *to))
+{
+    uint8_t *to = frame_of(&behind[line], header.sequence);
+
+    (void)memcpy(to, (const uint8_t *)&header, sizeof header);
+    if (header.status == 0u) {
+        put_tensors(&to[HEADER_BYTES]);
+    }
+    (void)memcpy(&to[HEADER_BYTES + header.bytes], (const uint8_t *)&header.sequence,
+                 END_BYTES);
+    clean(to, behind[line].stride);
+    ethosgen_handover_put(line, (uint8_t)header.sequence);
 }
 {% endif %}
 
 void ethosgen_handover_send(const struct ethosgen_handover_header *received)
 {
-    struct ethosgen_handover_header header = *received;
-{% if handover.pieces|rejectattr("is_output")|list %}
-    const uint8_t *tensors = frame_of(state.released)->tensors;
+{% if handover.is_serial %}
+    static uint32_t (*const put_tensors[SENT])(uint32_t line, uint32_t crc) = {
+{% else %}
+    static void (*const put_tensors[SENT])(uint8_t *to) = {
 {% endif %}
+{% for _ in handover.pieces %}
+        put_tensors_{{ loop.index0 }},
+{% endfor %}
+    };
+    struct ethosgen_handover_header header = *received;
 
-    header.sequence = state.sent++;
     header.identity[0] = ETHOSGEN_HANDOVER_IDENTITY_0;
     header.identity[1] = ETHOSGEN_HANDOVER_IDENTITY_1;
-    if (state.is_broken && header.status == 0u) {
+    if (state.broken != LINES_BEHIND && header.status == 0u) {
         header.status = ETHOSGEN_HANDOVER_CREDIT;
-        header.origin = ETHOSGEN_HANDOVER_ELEMENT;
+        header.origin = ETHOSGEN_HANDOVER_ELEMENT | state.broken << LINE_SHIFT;
     }
-    header.bytes = 0u;
-    if (header.status == 0u) {
-        header.bytes = ETHOSGEN_HANDOVER_SENT_BYTES;
+    for (uint32_t i = 0; i < SENT; i++) {
+        uint32_t line = turns_behind[state.turn][i];
+
+        header.sequence = state.sent[line];
+        state.sent[line]++;
+        header.bytes = header.status == 0u ? behind[line].bytes : 0u;
+        send_on(line, header, put_tensors[i]);
     }
-{% if handover.is_serial %}
-    uint32_t crc = put(UINT32_MAX, &header, HEADER_BYTES);
-    if (header.status == 0u) {
-{% for piece in handover.pieces %}
-{% if piece.is_output %}
-        crc = put(crc, ethosgen_networks[0].outputs[{{ piece.port }}].buffer, {{ piece.bytes }}u);
-{% else %}
-        crc = put(crc, &tensors[{{ piece.offset }}], {{ piece.bytes }}u);
-{% endif %}
-{% endfor %}
-    }
-    crc = ~crc;
-    (void)put(0, &crc, END_BYTES);
-{% else %}
-    uintptr_t offset = (uintptr_t)(header.sequence % ETHOSGEN_HANDOVER_ROOM) * SENT_STRIDE;
-    struct sent_frame *to = (struct sent_frame *)((uintptr_t)SENT + offset);
-    to->header = header;
-    if (header.status == 0u) {
-{% for piece in handover.pieces %}
-{% if piece.is_output %}
-        (void)memcpy(&to->tensors[{{ piece.at }}], ethosgen_networks[0].outputs[{{ piece.port }}].buffer, {{ piece.bytes }}u);
-{% else %}
-        (void)memcpy(&to->tensors[{{ piece.at }}], &tensors[{{ piece.offset }}], {{ piece.bytes }}u);
-{% endif %}
-{% endfor %}
-    }
-    (void)memcpy((uint8_t *)to + HEADER_BYTES + header.bytes, (const uint8_t *)&header.sequence,
-                 sizeof header.sequence);
-    clean((const uint8_t *)to, (uint32_t)sizeof *to);
-    ethosgen_handover_put((uint8_t)header.sequence);
-{% endif %}
 }

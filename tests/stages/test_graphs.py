@@ -1,0 +1,225 @@
+"""Graphs of elements on QEMU: forks, joins, inputs and outputs at several elements."""
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ethosgen.board import load_board
+from ethosgen.board.system import load_system, uniform_system
+from ethosgen.cli import cli
+from ethosgen.flow.planning import read
+from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.frontend.tflite.writer import file_of
+from ethosgen.stages.cuts import positions
+from ethosgen.systems.elements import Rig, build_pipeline, open_pipeline, run_pipeline
+from ethosgen.systems.staging import create_pipeline
+from ethosgen.values.errors import CapacityError, EthosgenError, InputError, TargetError
+from ethosgen.values.network import Network
+from ethosgen.values.plan import EXACT
+from ethosgen.values.watch import Watch
+from ethosgen.values.wiring import HOST
+from ethosgen.verdict.judgement import Criteria, Inputs
+from tests.stages.test_cuts import late_input, residual
+from tests.stages.test_pipelines import Cut, Flip, frame_of, run, run_with_fault, signal_after
+from tests.support.needs import needs_build, needs_qemu
+from tests.support.networks import NetworkBuilder
+
+
+def branches() -> Network:
+    """Return three branches of one tensor, which are joined again, and an output of one."""
+    net = NetworkBuilder("branches", seed=7)
+    x = net.conv2d(net.input((1, 6, 6, 4)), 4, scale=0.05, zero_point=3)
+    a, b = (net.conv2d(x, 4, scale=0.05, zero_point=3) for _ in range(2))
+    total = net.add(net.add(a, b), x)
+    return parse_network(net.build(net.relu(total), b), "branches")
+
+
+def saved(network: Network, folder: Path) -> Path:
+    file = folder / f"{network.name}.tflite"
+    file.write_bytes(file_of(network))
+    return file
+
+
+def make(path: Path, network: Network, link: str, folder: Path) -> Path:
+    """Build a graph with an element for each operator."""
+    file = saved(network, folder)
+    count = len(positions(network.graph)) - 1
+    system = uniform_system(load_board("corstone300"), "none", None, count, link, (), "graph")  # type: ignore[arg-type]
+    create_pipeline(read(file, None, Watch()), system, EXACT, path, Watch())
+    build_pipeline(path, Watch())
+    return path
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("graph")
+    return make(folder / "p", residual(), "serial", folder)
+
+
+@pytest.mark.slow
+@needs_build
+@needs_qemu
+@pytest.mark.parametrize("link", ["serial", "shared"])
+@pytest.mark.parametrize("network", [residual, late_input, branches])
+def test_a_graph_equals_the_oracle(tmp_path: Path, link: str, network) -> None:  # type: ignore[no-untyped-def]
+    place = make(tmp_path / "p", network(), link, tmp_path)
+    report = run(place, 12)
+    assert report.verdict == "PASS"
+    assert report.golden is not None and report.golden.elements > 0
+    wiring = open_pipeline(place, Watch()).wiring
+    assert any(len(wiring.edges_before(k)) > 1 for k in range(len(wiring.replicas)))
+    assert any(edge.receiver - edge.sender > 1 for edge in wiring.edges if edge.receiver != HOST)
+
+
+@needs_build
+@needs_qemu
+def test_a_short_pipeline_of_the_command_line_is_a_graph(tmp_path: Path) -> None:
+    file, place = saved(residual(), tmp_path), str(tmp_path / "p")
+    words = ["pipeline", str(file), "--stages", "3", "--topology", "graph", "--board"]
+    words += ["corstone300", "--npu", "none", "-o", place, "--json"]
+    for command in (words, ["build", place], ["run", place, "--samples", "12", "--json"]):
+        done = CliRunner().invoke(cli, command)
+        assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)
+    assert (said["verdict"], said["mismatches"]) == ("PASS", 0)
+    assert said["interval_cycles"] == pytest.approx(
+        max(element["cycles"] for element in said["elements"]), 0.01
+    )
+    manifest = json.loads((tmp_path / "p" / "pipeline.json").read_text())
+    assert [HOST, 0] in [[each["sender"], each["receiver"]] for each in manifest["handovers"]]
+
+
+# ---- faults -----------------------------------------------------------------------------------
+
+
+def line_between(place: Path, sender: int, receiver: int) -> int:
+    lines = open_pipeline(place, Watch()).wiring.lines
+    return next(
+        n for n, line in enumerate(lines) if (line.sender, line.receiver) == (sender, receiver)
+    )
+
+
+@pytest.mark.slow
+@needs_build
+@needs_qemu
+@pytest.mark.parametrize(("sender", "receiver"), [(0, 3), (2, 3), (0, 1), (1, HOST)])
+def test_a_damaged_or_lost_frame_of_a_graph_names_its_line(
+    graph: Path, sender: int, receiver: int
+) -> None:
+    line = line_between(graph, sender, receiver)
+    size = frame_of(graph, line)
+    who = f"^element 'stage_{sender}'"
+    where = "" if receiver == HOST else f".* at 'stage_{receiver}'"
+    with pytest.raises(TargetError, match=f"{who}.* damaged frame 1{where}"):
+        run_with_fault(graph, tap=Cut(line, size + 40, size + 41, 0x40))
+    with pytest.raises(TargetError, match=f"{who}.* dropped frame 2: frame 3 arrived{where}"):
+        run_with_fault(graph, tap=Cut(line, 2 * size, 3 * size))
+    with pytest.raises(TargetError, match=f"{who} dropped frame 5: it did not arrive{where}"):
+        run_with_fault(graph, tap=Cut(line, 5 * size, 6 * size))
+
+
+@pytest.mark.slow
+@needs_build
+@needs_qemu
+@pytest.mark.parametrize("element", [0, 2, 3])
+def test_an_element_of_a_graph_that_hangs_or_dies_is_named(graph: Path, element: int) -> None:
+    with pytest.raises(TargetError, match=f"element 'stage_{element}' hangs"):
+        run_with_fault(graph, signal_after(1, element, signal.SIGSTOP), samples=20)
+    with pytest.raises(TargetError, match=f"element 'stage_{element}': QEMU ended early"):
+        run_with_fault(graph, signal_after(1, element, signal.SIGKILL), samples=20)
+
+
+@pytest.mark.slow
+@needs_build
+@needs_qemu
+@pytest.mark.parametrize(("sender", "receiver"), [(0, 3), (2, 3), (1, HOST)])
+def test_an_element_of_a_graph_that_answers_wrongly_is_named(
+    graph: Path, sender: int, receiver: int
+) -> None:
+    line = line_between(graph, sender, receiver)
+    tap = Flip(line, frame_of(graph, line), [1, 3])  # the second run begins with frame 2
+    report = run_pipeline(graph, Inputs(None, 2, 0), Criteria(), None, Watch(), Rig(tap=tap))
+    assert report.verdict == "FAIL"
+    assert report.suspect is not None and report.suspect.difference is not None
+    assert report.suspect.element == f"stage_{sender}"
+    assert report.suspect.difference.sample == 1
+
+
+# ---- system files -----------------------------------------------------------------------------
+
+THREE = "".join(f'[[elements]]\nname = "{name}"\nboard = "corstone300"\n' for name in "abc")
+
+
+def system_of(path: Path, links: str, head: str = "") -> Path:
+    path.write_text(head + THREE + links)
+    return path
+
+
+def link(sender: str, receiver: str, more: str = "") -> str:
+    return f'[[links]]\nfrom = "{sender}"\nto = "{receiver}"\n{more}'
+
+
+def test_links_say_where_frames_go(tmp_path: Path) -> None:
+    links = link("a", "b", "bytes_per_s = 1000\nlatency_us = 2\n") + link("a", "c")
+    system = load_system(system_of(tmp_path / "s.toml", links))
+    assert {ends for ends in system.ways if HOST not in ends} == {(0, 1), (0, 2)}
+    assert not system.is_chain
+    assert system.links[0, 1].seconds(1000) == pytest.approx(1.000002)
+    assert system.links[0, 2].bytes_per_s == 156_250  # the board's line
+
+
+@pytest.mark.parametrize(
+    ("head", "links", "says"),
+    [
+        (
+            "",
+            link("a", "b") + "[[links]]\nbytes_per_s = 1\n",
+            "some have from and to and some have",
+        ),
+        ("", '[[links]]\nfrom = "a"\n', "from and to belong together"),
+        ("", "[[links]]\nlatency_us = 1\n", "bytes_per_s is missing"),
+        ("", link("a", "d"), r"links\[0\]\.to: .*'d'"),
+        ("", link("b", "a"), r"links\[0\]: 'b' is not before 'a' in the list of elements"),
+        ("", link("a", "b") * 2, r"links\[1\]: another also leads from 'a' to 'b'"),
+        ('topology = "graph"\n', link("a", "b"), "topology: the links say with from and to"),
+        ('topology = "graph"\n', "[[links]]\nbytes_per_s = 1\n" * 2, "give each from and to"),
+        ('topology = "ring"\n', "", "topology: it must be 'chain' or 'graph'"),
+    ],
+)
+def test_wrong_links(tmp_path: Path, head: str, links: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        load_system(system_of(tmp_path / "s.toml", links, head))
+
+
+def pipeline(*words: str | Path) -> None:
+    done = CliRunner().invoke(cli, ["pipeline", *map(str, words)])
+    if isinstance(done.exception, EthosgenError):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+
+
+def test_links_that_lead_nowhere_are_one_sentence(tmp_path: Path) -> None:
+    file = saved(residual(), tmp_path)
+    system = system_of(tmp_path / "s.toml", link("a", "b"))
+    with pytest.raises(
+        InputError, match=r"^no \[\[links\]\] lead from element '\w' to element 'c'"
+    ):
+        pipeline(file, "--system", system, "-o", tmp_path / "p")
+    assert not (tmp_path / "p").exists()
+
+
+def test_an_element_with_too_many_lines_is_one_sentence(tmp_path: Path) -> None:
+    net = NetworkBuilder("star", seed=7)
+    x = net.relu(net.input((1, 6, 6, 4)))
+    total = x
+    for _ in range(4):
+        total = net.add(total, net.relu(x))
+    network = parse_network(net.build(total), "star")
+    file = saved(network, tmp_path)
+    with pytest.raises(CapacityError, match=r"element '\w+': it exchanges frames over [5-9] lines"):
+        pipeline(file, "--stages", "9", "--topology", "graph", "--board", "corstone300", "-o",
+                 tmp_path / "p")  # fmt: skip
+    assert not (tmp_path / "p").exists()

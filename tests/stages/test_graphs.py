@@ -22,8 +22,16 @@ from ethosgen.values.plan import EXACT
 from ethosgen.values.watch import Watch
 from ethosgen.values.wiring import HOST
 from ethosgen.verdict.judgement import Criteria, Inputs
-from tests.stages.test_cuts import late_input, residual
-from tests.stages.test_pipelines import Cut, Flip, frame_of, run, run_with_fault, signal_after
+from tests.stages.test_cuts import late_input, residual, with_state
+from tests.stages.test_pipelines import (
+    DIGITS,
+    Cut,
+    Flip,
+    frame_of,
+    run,
+    run_with_fault,
+    signal_after,
+)
 from tests.support.needs import needs_build, needs_qemu
 from tests.support.networks import NetworkBuilder
 
@@ -90,6 +98,80 @@ def test_a_short_pipeline_of_the_command_line_is_a_graph(tmp_path: Path) -> None
     )
     manifest = json.loads((tmp_path / "p" / "pipeline.json").read_text())
     assert [HOST, 0] in [[each["sender"], each["receiver"]] for each in manifest["handovers"]]
+
+
+# ---- replicas ---------------------------------------------------------------------------------
+
+
+def with_replicas(path: Path, replicas: list[int], link: str, topology: str = "chain") -> Path:
+    """Build the digits with replicas of each stage."""
+    board = load_board("corstone300")
+    kinds = (link, (), topology)
+    system = uniform_system(board, "none", None, len(replicas), *kinds, replicas)  # type: ignore[arg-type]
+    create_pipeline(read(DIGITS, None, Watch()), system, EXACT, path, Watch())
+    build_pipeline(path, Watch())
+    return path
+
+
+@pytest.mark.slow
+@needs_build
+@needs_qemu
+@pytest.mark.parametrize("link", ["serial", "shared"])
+@pytest.mark.parametrize(
+    ("replicas", "samples"), [([1, 2, 1], 13), ([2, 1], 2), ([2, 3], 17), ([2, 2], 1)]
+)
+def test_replicas_take_samples_in_turn(
+    tmp_path: Path, link: str, replicas: list[int], samples: int
+) -> None:
+    report = run(with_replicas(tmp_path / "p", replicas, link), samples)
+    assert report.verdict == "PASS"
+    assert len(report.elements) == sum(replicas)
+    assert report.golden is not None and report.golden.elements == 10 * samples
+
+
+@pytest.mark.slow
+@needs_build
+@needs_qemu
+def test_replicas_of_the_slowest_stage_raise_the_throughput(tmp_path: Path) -> None:
+    cuts = tuple(positions(read(DIGITS, None, Watch()).graph))
+    one = run(with_replicas(tmp_path / "one", [1, 1], "shared"), 8)
+    assert len(cuts) > 2
+    two = run(with_replicas(tmp_path / "two", [2, 2], "shared"), 8)
+    assert two.interval == pytest.approx(one.interval / 2, rel=0.02)
+    assert two.latency == pytest.approx(one.latency, rel=0.02)
+
+
+@pytest.mark.slow
+@needs_build
+@needs_qemu
+def test_a_replica_that_answers_wrongly_is_named(tmp_path: Path) -> None:
+    place = with_replicas(tmp_path / "p", [1, 2], "serial")
+    line = line_between(place, 2, HOST)  # that of the second replica, which has samples 1, 3, …
+    tap = Flip(line, frame_of(place, line), [1, 3])
+    report = run_pipeline(place, Inputs(None, 4, 0), Criteria(), None, Watch(), Rig(tap=tap))
+    assert report.suspect is not None and report.suspect.difference is not None
+    assert (report.suspect.element, report.suspect.difference.sample) == ("stage_1_1", 3)
+
+
+def test_a_state_has_no_replicas(tmp_path: Path) -> None:
+    file = saved(with_state(), tmp_path)
+    system = tmp_path / "s.toml"
+    system.write_text('[[elements]]\nname = "a"\nboard = "corstone300"\nreplicas = 2\n')
+    with pytest.raises(
+        InputError, match=r"'state' keeps a state between samples, .* give 'a_0' no"
+    ):
+        pipeline(file, "--system", system, "-o", tmp_path / "p")
+    assert not (tmp_path / "p").exists()
+
+
+def test_replicas_have_names_of_their_own(tmp_path: Path) -> None:
+    system = system_of(tmp_path / "s.toml", "").read_text().replace('"a"', '"a"\nreplicas = 3', 1)
+    (tmp_path / "s.toml").write_text(system)
+    names = [element.name for element in load_system(tmp_path / "s.toml").elements]
+    assert names == ["a_0", "a_1", "a_2", "b", "c"]
+    (tmp_path / "s.toml").write_text(system.replace('"b"', '"a_1"'))
+    with pytest.raises(InputError, match="two are called 'a_1'"):
+        load_system(tmp_path / "s.toml")
 
 
 # ---- faults -----------------------------------------------------------------------------------

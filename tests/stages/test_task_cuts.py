@@ -63,11 +63,19 @@ def test_another_partitioners_cuts_are_obeyed_in_any_order(work: Path) -> None:
     assert json.loads(Path("p/pipeline.json").read_text())
 
 
+def test_a_tasks_replicas_are_elements_of_their_own(work: Path) -> None:
+    give({"operators": [0, 1]}, {"operators": [2, 5], "replicas": 2})
+    names = [e["name"] for e in invoke("--board", "corstone300", "-o", "p", "--json")["elements"]]
+    assert names == ["stage_0", "stage_1_0", "stage_1_1"]
+    two = str(small(work / "two.toml", 2, 1 << 20))
+    with pytest.raises(InputError, match="has replicas, but --system says all about the elements"):
+        invoke("--system", two, "-o", "q")
+
+
 @pytest.mark.parametrize(
     ("tasks", "words", "says"),
     [
         ([{"operators": [0, 2]}, {}], (), r"tasks\[1\] \('t1'\): operators is missing; give it"),
-        ([{"operators": [0, 5], "replicas": 2}], (), r"replicas is 2, but a pipeline has one"),
         ([{"operators": [3, 0]}], (), r"tasks\[0\]\.operators \('t0'\): the first, 3, is"),
         ([{"operators": [0, 6]}], (), "there is no operator 6: 'net' has 6 operators"),
         ([{"operators": [1, 5]}], (), "operator 0 is in no task"),

@@ -115,44 +115,49 @@ def pipeline(
     from ethosgen.flow.planning import read
     from ethosgen.systems.staging import create_pipeline
 
-    spans = _cuts(task_graph, stages)
-    if spans and system_path is None:
-        stages = len(spans)
+    tasks = _tasks(task_graph, stages, system_path)
+    if tasks and system_path is None:
+        stages = len(tasks)
     asked = (link, topology, npu, memory_mode, accelerators)
-    system = _system(stages, board, system_path, *asked)
+    replicas = tuple(task.replicas for task in tasks)
+    system = _system(stages, board, system_path, *asked, replicas)
     with Progress() as progress:
         watch = progress.watch()
         given_network = read(network, name, watch, reading)
         cuts = None
         if task_graph is not None:
-            cuts = _boundaries(spans, given_network, system, f"task graph '{task_graph}'")
+            cuts = _boundaries(tasks, given_network, system, f"task graph '{task_graph}'")
         written = create_pipeline(given_network, system, options, directory, watch, cuts)
     click.echo(json.dumps(written.as_json(), indent=2) if as_json else written_text(written))
     suggest_next(f"ethosgen build {shlex.quote(str(written.directory))}", quiet=as_json)
 
 
-def _cuts(path: Path | None, stages: int | None) -> tuple[tuple[int, int], ...]:
-    """Return the operators of a task graph's tasks, none without one."""
+def _tasks(path: Path | None, stages: int | None, system_path: Path | None) -> tuple[Any, ...]:
+    """Return a task graph's tasks, none without one."""
     if path is None:
         return ()
     if stages is not None:
         raise InputError("--task-graph says how many stages there are; omit --stages")
     from ethosgen.stages.task_cuts import read_cuts
 
-    return read_cuts(path)
+    tasks = read_cuts(path)
+    if system_path is not None and any(task.replicas > 1 for task in tasks):
+        raise InputError(
+            f"task graph '{path}' has replicas, but --system says all about the elements; give "
+            "them there, and remove them from the tasks"
+        )
+    return tasks
 
 
-def _boundaries(
-    spans: tuple[tuple[int, int], ...], network: Any, system: Any, title: str
-) -> tuple[int, ...]:
+def _boundaries(tasks: tuple[Any, ...], network: Any, system: Any, title: str) -> tuple[int, ...]:
     from ethosgen.stages.task_cuts import boundaries_of
 
-    if len(spans) != len(system.stages):
+    if len(tasks) != len(system.stages):
         raise InputError(
-            f"{title} has {counted(len(spans), 'task')}, but the system has "
+            f"{title} has {counted(len(tasks), 'task')}, but the system has "
             f"{counted(len(system.stages), 'element')}; each does one task"
         )
-    return boundaries_of(spans, network, title)
+    return boundaries_of(tasks, network, title)
 
 
 def _system(
@@ -164,6 +169,7 @@ def _system(
     npu: str | None,
     memory_mode: str | None,
     accelerators: tuple[str, ...],
+    replicas: tuple[int, ...],
 ) -> Any:
     from ethosgen.board import load_board
     from ethosgen.board.system import LINK_KINDS, TOPOLOGIES, load_system, uniform_system
@@ -189,4 +195,5 @@ def _system(
         )
     kind = next(known for known in LINK_KINDS if known == (link or LINK_KINDS[0]))
     form = next((known for known in TOPOLOGIES if known == topology), None)
-    return uniform_system(load_board(board), npu, memory_mode, stages, kind, accelerators, form)
+    equal = (load_board(board), npu, memory_mode, stages, kind, accelerators, form)
+    return uniform_system(*equal, replicas)

@@ -64,6 +64,15 @@ def ports(graph: Graph, start: int, stop: int) -> tuple[tuple[int, ...], tuple[i
     return reads, tuple(i for i in crossing(graph, stop) if i in written)
 
 
+def has_state(graph: Graph, start: int, stop: int) -> bool:
+    """Return whether the operators from one cut to another remember anything between samples."""
+    operators = graph.operators[start:stop]
+    tensors = {i for op in operators for i in (*op.inputs, *op.outputs, *op.intermediates)}
+    return any(op.code in STATEFUL or op.code == "CUSTOM" for op in operators) or any(
+        graph.tensors[i].is_variable for i in tensors if i != ABSENT
+    )
+
+
 def cut(network: Network, boundaries: Sequence[int]) -> list[Stage]:
     """Cut a network at `boundaries`, which include both ends; a stage's name ends in its number."""
     return [

@@ -1,6 +1,7 @@
 """Cuts from a task graph: another partitioner's instead of ours."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,34 +12,38 @@ from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 
 
-def read_cuts(path: Path) -> tuple[tuple[int, int], ...]:
-    """Read the first and the last operator of each task of a task graph, in order.
+@dataclass(frozen=True)
+class TaskCut:
+    """A task's first and last operator, and the number of elements that run it."""
 
-    InputError if a task does not state its operators, or is for several elements.
+    first: int
+    last: int
+    replicas: int = 1
+
+
+def read_cuts(path: Path) -> tuple[TaskCut, ...]:
+    """Read the operators and replicas of each task of a task graph, in order.
+
+    InputError if a task does not state its operators.
     """
     graph = read_graph(path)
     for index, task in enumerate(graph.tasks):
-        where = f"task graph '{path}': tasks[{index}] ('{task.name}')"
         if task.operators is None:
             raise InputError(
-                f"{where}: operators is missing; give it the indices of the task's first and last "
-                "operator, as `ethosgen place NETWORK --graph` does"
+                f"task graph '{path}': tasks[{index}] ('{task.name}'): operators is missing; give "
+                "it the indices of the task's first and last operator, as `ethosgen place NETWORK "
+                "--graph` does"
             )
-        if task.replicas not in (None, 1):
-            raise InputError(
-                f"{where}: replicas is {task.replicas}, but a pipeline has one element for each "
-                "stage; remove it"
-            )
-    return tuple(sorted(_operators(task) for task in graph.tasks))
+    tasks = ((*_operators(task), task.replicas or 1) for task in graph.tasks)
+    return tuple(TaskCut(*task) for task in sorted(tasks))
 
 
-def boundaries_of(
-    spans: Sequence[tuple[int, int]], network: Network, title: str
-) -> tuple[int, ...]:
+def boundaries_of(tasks: Sequence[TaskCut], network: Network, title: str) -> tuple[int, ...]:
     """Return the boundaries between stages of these first and last operators, with both ends.
 
     InputError if an operator is in no stage or in two, or if the network cannot be cut there.
     """
+    spans = [(task.first, task.last) for task in tasks]
     count = len(network.graph.operators)
     has = f"'{network.name}' has {counted(count, 'operator')}"
     if spans[-1][1] >= count:

@@ -11,7 +11,7 @@ from ethosgen.backend.protocol import CpuSide, DivisionTask, Offer
 from ethosgen.board.system import Element, System
 from ethosgen.flow.wrapping import UserAccelerators
 from ethosgen.project import part_capacities
-from ethosgen.stages.cuts import crossing, ports
+from ethosgen.stages.cuts import crossing, has_state, ports
 from ethosgen.stages.frames import frame_bytes
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.allocation import FREE, OperatorIndex
@@ -81,10 +81,16 @@ class Estimates:
         return busy / element.clock_hz + max([send, *wires[:1]])
 
     def cost(self, stage: int, start: int, stop: int) -> float:
-        """Return the time between two samples of a stage, infinite if it does not fit."""
+        """Return the time between two samples of a stage, infinite if it does not fit.
+
+        Replicas see only some of the samples, so they can keep no state.
+        """
+        replicas = self.system.replicas[stage]
+        if replicas > 1 and has_state(self.graph, start, stop):
+            return inf
         if self.shortage(stage, start, stop) is not None:
             return inf
-        return self.seconds(stage, start, stop) / self.system.replicas[stage]
+        return self.seconds(stage, start, stop) / replicas
 
     def shortage(self, stage: int, start: int, stop: int) -> Shortage | None:
         """Return the shortage of a stage on an element, None if it fits."""

@@ -16,7 +16,7 @@ from ethosgen.flow.planning import PlanSettings, compile_placed, make_plan
 from ethosgen.frontend import source_of, suffix_of
 from ethosgen.project import Project, render, write
 from ethosgen.stages.balance import balance
-from ethosgen.stages.cuts import Stage, cut, positions
+from ethosgen.stages.cuts import Stage, cut, has_state, positions
 from ethosgen.stages.frames import handover, windows, windows_bytes
 from ethosgen.stages.manifest import (
     MANIFEST,
@@ -145,6 +145,7 @@ def find_boundaries(
 
     boundaries = balance(cuts, len(system.stages), cost)
     if boundaries is None:
+        _require_stateless_replicas(estimates, cuts)
         raise CapacityError((_chosen_too_large if chosen else _too_large)(estimates, cuts))
     return boundaries
 
@@ -161,6 +162,24 @@ def _require_cuttable(network: Network, system: System) -> None:
             f"'{network.name}' can be cut into at most {counted(most, 'stage')}, but "
             f"{asked} were requested: it has {counted(len(network.graph.operators), 'operator')}; "
             "use fewer elements"
+        )
+
+
+def _require_stateless_replicas(estimates: Estimates, cuts: Sequence[int]) -> None:
+    """Raise InputError if all cuts leave a state, which sees every sample, to replicas."""
+    network, system = estimates.network, estimates.system
+
+    def cost(stage: int, start: int, stop: int) -> float:
+        is_split = system.replicas[stage] > 1 and has_state(network.graph, start, stop)
+        return inf if is_split else 0.0
+
+    if balance(cuts, len(system.stages), cost) is None:
+        names = [
+            f"'{e.name}'" for e, n in zip(system.stages, system.replicas, strict=True) if n > 1
+        ]
+        raise InputError(
+            f"'{network.name}' keeps a state between samples, which cannot be in a stage with "
+            f"replicas, as each sees only some samples; give {' or '.join(names)} no replicas"
         )
 
 

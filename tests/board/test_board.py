@@ -14,7 +14,7 @@ BOARDS = (
     "aarch64-linux alif-e7-he alif-e7-hp alif-e8-hp corstone300 corstone310 corstone315 "
     "corstone320 himax-we2 imx93-m33 microbit mps2-an385 mps2-an386 mps2-an500 mps2-an505 "
     "mps2-an521 nrf52840dk nrf5340dk nucleo-f446re nucleo-f746zg nucleo-h743zi nucleo-u575zi "
-    "psoc-e84 qemu-cortex-m0 qemu-cortex-m3 ra8p1 rpi-pico rpi-pico2"
+    "psoc-e84 qemu-cortex-m0 qemu-cortex-m0plus qemu-cortex-m3 ra8p1 rpi-pico rpi-pico2"
 ).split()
 
 

@@ -100,6 +100,25 @@ def test_a_short_pipeline_of_the_command_line_is_a_graph(tmp_path: Path) -> None
     assert [HOST, 0] in [[each["sender"], each["receiver"]] for each in manifest["handovers"]]
 
 
+@pytest.mark.slow
+@needs_build
+@needs_qemu
+def test_mixed_cores_with_and_without_an_npu(tmp_path: Path) -> None:
+    boards = {"m55": "corstone300", "m4": "mps2-an386", "m0plus": "qemu-cortex-m0plus"}
+    system = tmp_path / "s.toml"
+    lines = [
+        f'[[elements]]\nname = "{name}"\nboard = "{board}"\n' for name, board in boards.items()
+    ]
+    system.write_text('topology = "graph"\n' + "".join(lines))
+    file, place = saved(residual(), tmp_path), tmp_path / "p"
+    pipeline(file, "--system", system, "-o", place)
+    build_pipeline(place, Watch())
+    report = run(place, 12)
+    assert report.verdict == "PASS"
+    assert [element.board for element in report.elements] == list(boards.values())
+    assert [plan.npu for plan in report.plans] == ["ethos-u55-128", "none", "none"]
+
+
 # ---- replicas ---------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from ethosgen.board.fields import Addr, Size
 from ethosgen.toml.faults import describe_error
 from ethosgen.toml.files import load_toml, schema_text
 from ethosgen.toml.tables import Table
+from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted, unknown
 from ethosgen.values.wiring import HOST, Ways, chain_ways, graph_ways, host_ways
@@ -196,7 +197,7 @@ class Element:
             )
         self.name = name
         self.board = board
-        self.npu = npu
+        self.npu = NO_NPU if npu is None and board.npu is None else npu
         self.memory_mode = memory_mode
         self.parts = parts
         self.accelerators = accelerators

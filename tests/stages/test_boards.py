@@ -45,7 +45,7 @@ def unmade(path: Path, link: str) -> Path:
     reading = {"shapes": {}, "input_layout": AS_IS}
     manifest = Manifest(
         *("digits_int8", DIGITS.name, "tflite", reading, link, (0, 9, 10), elements),
-        *(handovers, None, "", "it is not made"),
+        *(handovers, None, None, "", "it is not made"),
     )
     path.mkdir()
     (path / MANIFEST).write_bytes(manifest_text(manifest))

@@ -181,6 +181,8 @@ class LinkLine(Table):
     """The UART's baud rate."""
     serial: int | None = Field(default=None, ge=1, le=5)
     """QEMU's number for it, if QEMU has it."""
+    is_combined: bool = False
+    """Whether rx_irq also reports that a byte was sent, as the router of a mesh needs it."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

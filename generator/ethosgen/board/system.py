@@ -18,10 +18,11 @@ from ethosgen.toml.tables import Table
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted, unknown
+from ethosgen.values.mesh import SIDES, ElementMesh
 from ethosgen.values.wiring import HOST, Ways, chain_ways, graph_ways, host_ways
 
-LinkKind = Literal["serial", "shared"]
-LINK_KINDS: tuple[LinkKind, ...] = ("serial", "shared")
+LinkKind = Literal["serial", "shared", "mesh"]
+LINK_KINDS: tuple[LinkKind, ...] = ("serial", "shared", "mesh")
 Topology = Literal["chain", "graph"]
 TOPOLOGIES: tuple[Topology, ...] = ("chain", "graph")
 BITS_OF_A_BYTE = 10
@@ -98,16 +99,30 @@ class LinkFacts(Table):
         return self
 
 
+class MeshFacts(Table):
+    """A mesh of elements: the first row from west to east, the next one back, and so on.
+
+    The lines of each board lead north, east, south and west."""
+
+    columns: int = Field(ge=1, le=16)
+    """Its columns."""
+    rows: int = Field(ge=1, le=15)
+    """Its rows."""
+
+
 class SystemFacts(Table):
     """A whole system file."""
 
     link: LinkKind = "serial"
-    """How elements hand over frames: a serial line, or shared memory with doorbells."""
+    """How elements hand over frames: a serial line, shared memory with doorbells, or packets over
+    the serial lines of a mesh."""
     topology: Topology | None = None
     """The ways of frames: "chain", through all elements in order, or "graph", directly to each
     element that reads them [default: chain, or the links' from and to]."""
     shared: Region | None = None
     """The memory for frames that all elements see at the same address, for link = "shared"."""
+    mesh: MeshFacts | None = None
+    """The size of the mesh, for link = "mesh"."""
     elements: list[ElementFacts] = Field(min_length=1)
     """The elements, in the order of the pipeline."""
     links: list[LinkFacts] = Field(default=[])
@@ -127,6 +142,8 @@ class SystemFacts(Table):
             raise ValueError(f"shared: start_addr must be a multiple of {LINE_BYTES}, a cache line")
         if self.shared is not None and self.link != "shared":
             raise ValueError('shared: is only for link = "shared"; delete it')
+        if (self.mesh is not None) != (self.link == "mesh"):
+            raise ValueError('mesh: link = "mesh" needs it, and no other link; correct one')
         return self
 
     def _names(self) -> list[str]:
@@ -235,7 +252,9 @@ class System:
         ways: Ways,
         links: Mapping[tuple[int, int], LinkSpeed],
         shared: Region | None = None,
+        mesh: ElementMesh | None = None,
     ) -> None:
+        self.mesh = mesh
         self.link = link
         self.elements = elements
         self.ways = ways
@@ -259,6 +278,25 @@ def _require_lines(system: System) -> None:
             raise InputError(
                 f"element '{element.name}': board '{element.board.name}' has doorbells and no "
                 'serial line; use link = "shared"'
+            )
+
+
+def _require_mesh(system: System) -> None:
+    """Raise InputError unless the elements fill a mesh, and each has lines to four neighbours."""
+    if system.mesh is None:
+        return
+    if len(system.elements) != system.mesh.count:
+        raise InputError(
+            f"mesh: {system.mesh.columns} columns and {system.mesh.rows} rows need "
+            f"{counted(system.mesh.count, 'element')}, but there are {len(system.elements)}; "
+            "change the mesh, or give a slow element replicas"
+        )
+    for element in system.elements:
+        lines = element.board.links[: len(SIDES)]
+        if len(lines) < len(SIDES) or not all(line.is_combined for line in lines):
+            raise InputError(
+                f"element '{element.name}': board '{element.board.name}' cannot route packets; a "
+                f"mesh needs {len(SIDES)} [[links]] with is_combined, as corstone300 has them"
             )
 
 
@@ -293,9 +331,9 @@ def load_system(path: Path) -> System:
         element for k, each in enumerate(facts.elements) for element in _elements(each, k, path)
     ]
     names = [element.name for element in facts.elements]
-    return _complete(
-        facts.link, elements, _Asked(facts.topology, tuple(facts.links), names), facts.shared
-    )
+    mesh = ElementMesh(facts.mesh.columns, facts.mesh.rows) if facts.mesh else None
+    asked = _Asked(facts.topology, tuple(facts.links), names, mesh)
+    return _complete(facts.link, elements, asked, facts.shared)
 
 
 def uniform_system(
@@ -327,6 +365,7 @@ class _Asked:
     topology: Topology | None = None
     links: tuple[LinkFacts, ...] = ()
     names: Sequence[str] = ()
+    mesh: ElementMesh | None = None
 
 
 def _elements(facts: ElementFacts, stage: int, path: Path) -> list[Element]:
@@ -397,8 +436,9 @@ def _complete(
         pair: _link(kind, stages[pair[0]], facts[n] if facts else None)
         for n, pair in enumerate(pairs)
     }
-    system = System(kind, elements, ways, links, shared)
+    system = System(kind, elements, ways, links, shared, asked.mesh)
     _require_lines(system)
+    _require_mesh(system)
     _require_apart(system)
     return system
 
@@ -407,7 +447,7 @@ def _link(kind: LinkKind, element: Element, facts: LinkFacts | None) -> LinkSpee
     """Return the link behind an element."""
     baud = element.board.links[-1].baud if element.board.links else None
     rate = float(element.clock_hz)  # copied, one byte per cycle
-    if kind == "serial" and baud is not None:
+    if kind != "shared" and baud is not None:
         rate = baud / BITS_OF_A_BYTE
     if facts is None:
         return LinkSpeed(rate, 0.0)

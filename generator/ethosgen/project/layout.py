@@ -55,7 +55,7 @@ def with_element(layout: Layout, board: Board, handover: Handover) -> Layout:
 
     InputError for a board with too few lines to them.
     """
-    need = len(handover.before) + len(handover.behind)
+    need = handover.lines
     if len(board.links) < need:
         has = counted(len(board.links), "line") if board.links else "no lines"
         raise InputError(
@@ -75,7 +75,9 @@ def with_element(layout: Layout, board: Board, handover: Handover) -> Layout:
             **layout.application,
             "app/element.c": "app/element.c",
             "app/element.h": "app/element.h",
-            "board/link.c": f"board/link_{board.links[0].kind}.c",
+            "board/link.c": "board/link_mesh.c"
+            if handover.mesh
+            else f"board/link_{board.links[0].kind}.c",
             "board/link.h": "board/link.h",
             **_line_header(board),
         },

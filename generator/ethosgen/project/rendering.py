@@ -347,9 +347,7 @@ def _handover_facts(handover: Handover | None, board: Board) -> dict[str, Any] |
 
 def _lines(handover: Handover | None, board: Board) -> Sequence[LinkLine]:
     """Return the board's lines that an element uses: those before it, and those behind it."""
-    if handover is None:
-        return ()
-    return board.links[: len(handover.before) + len(handover.behind)]
+    return board.links[: handover.lines] if handover else ()
 
 
 def _ways_facts(

@@ -9,9 +9,11 @@ from ethosgen.values.handover import (
     ElementLine,
     Given,
     Handover,
+    MeshPlace,
     Piece,
     SharedWindow,
 )
+from ethosgen.values.mesh import SIDES, ElementMesh
 from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Graph
 from ethosgen.values.wiring import HOST, Wiring
@@ -52,10 +54,11 @@ def handover(
     wiring: Wiring,
     identity: bytes,
     windows: Sequence[SharedWindow] = (),
+    mesh: ElementMesh | None = None,
 ) -> Handover:
     """Return the hand-over of one of the elements `names`, which runs a stage of `graph`.
 
-    `windows` are those of all lines, none for serial ones.
+    `windows` are those of all lines, none for serial ones, `mesh` what carries the frames if any.
     """
     lines_before, lines_behind = wiring.before(element), wiring.behind(element)
     before = wiring.edges_before(wiring.elements[element][0])
@@ -84,6 +87,19 @@ def handover(
             _pieces(graph, stage, wiring.edges[number].tensors, received) for number in behind
         ),
         identity=identity,
+        mesh=_mesh_place(wiring, element, mesh) if mesh else None,
+    )
+
+
+def _mesh_place(wiring: Wiring, element: int, mesh: ElementMesh) -> MeshPlace:
+    nodes = (*range(mesh.count), HOST)
+    senders = [(wiring.lines[n].sender, n) for n in wiring.before(element)]
+    receivers = [(wiring.lines[n].receiver, n) for n in wiring.behind(element)]
+    return MeshPlace(
+        tuple(mesh.neighbour(element, side) is not None for side in SIDES),
+        tuple(mesh.port(element, node) for node in nodes),
+        tuple((nodes.index(end), wiring.behind(end).index(n)) for end, n in senders),
+        tuple((nodes.index(end), wiring.before(end).index(n)) for end, n in receivers),
     )
 
 

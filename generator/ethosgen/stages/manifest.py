@@ -44,8 +44,8 @@ class Manifest:
     """A pipeline's ingredients; `boundaries` are the cuts in the network, both ends included.
 
     `source` is the network's file, of `file_format`. `window` is where shared memory for frames
-    starts, and its size. `alone` is the folder of the whole network for the first element, or ""
-    for the reason `why_not_alone`.
+    starts, and its size, `mesh` are the columns and rows of a mesh. `alone` is the folder of the
+    whole network for the first element, or "" for the reason `why_not_alone`.
     """
 
     network: str
@@ -57,6 +57,7 @@ class Manifest:
     elements: tuple[ElementProject, ...]
     handovers: tuple[HandoverFacts, ...]
     window: tuple[int, int] | None
+    mesh: tuple[int, int] | None
     alone: str
     why_not_alone: str
     oracle: str | None = None
@@ -107,7 +108,7 @@ def open_manifest(directory: Path) -> Manifest:
 
 
 def _read(content: Mapping[str, Any]) -> Manifest:
-    window = content["window"]
+    window, mesh = content["window"], content["mesh"]
     source = str(content["source"])
     elements = tuple(
         ElementProject(
@@ -135,6 +136,7 @@ def _read(content: Mapping[str, Any]) -> Manifest:
         elements=elements,
         handovers=tuple(_handover(each, len(boundaries) - 1) for each in content["handovers"]),
         window=(int(window[0]), int(window[1])) if window else None,
+        mesh=(int(mesh[0]), int(mesh[1])) if mesh else None,
         alone=str(content["alone"]),
         why_not_alone=str(content["why_not_alone"]),
         oracle=content["oracle"],

@@ -24,6 +24,7 @@ from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, TargetError
 from ethosgen.values.grammar import counted, unknown
 from ethosgen.values.handover import identity_of
+from ethosgen.values.mesh import ElementMesh
 from ethosgen.values.network import Graph, Network
 from ethosgen.values.outcome import Arrays, OutputComparison
 from ethosgen.values.source import ReadOptions
@@ -195,6 +196,8 @@ def _suspect(
     """Run again up to the first differing sample, and find the faulty element."""
     if golden is None or golden.first is None or criteria.golden is not None:
         return None
+    if opened.manifest.mesh:
+        return Suspect(None, note="run the pipeline with serial links to see which one is wrong")
     if rig.ports:
         return Suspect(None, note="run the pipeline on QEMU alone to see which element is wrong")
     some = samples[: golden.first.sample + 1]
@@ -284,6 +287,7 @@ def _run(
             opened.wiring,
             opened.identity,
             rooms,
+            mesh=ElementMesh(*manifest.mesh) if manifest.mesh else None,
             tap=rig.tap,
             timeout_s=rig.timeout_s,
             is_recording=is_recording,

@@ -22,9 +22,9 @@ from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 
 UNKNOWN_CYCLES = 24
 """Cycles for each element of an output where no estimate is known: one rescaling in plain C."""
-RECEIVE_CYCLES = {"serial": 75.0, "shared": 0.2}
+RECEIVE_CYCLES = {"serial": 75.0, "shared": 0.2, "mesh": 150.0}
 """Cycles of the receiver for each byte of a frame, counted on QEMU: interrupt and CRC; a copy."""
-SEND_CYCLES = {"serial": 24.0, "shared": 0.75}
+SEND_CYCLES = {"serial": 24.0, "shared": 0.75, "mesh": 120.0}
 """Cycles of the sender for each byte of a frame."""
 
 
@@ -99,7 +99,7 @@ class Estimates:
         sizes = {
             "weights": self._weights[stop] - self._weights[start],
             "arena": self._peak(start, stop),
-            "io": ROOM * self._frames(start, stop)[0] if self.system.link == "serial" else 0,
+            "io": ROOM * self._frames(start, stop)[0] if self.system.link != "shared" else 0,
         }
         for part, (memory, _) in _capacities(element).items():
             need[memory] = need.get(memory, 0) + sizes[part]

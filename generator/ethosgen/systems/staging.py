@@ -274,7 +274,7 @@ def _fitting(
 
 def _require_lines(element: Element, frames: Handover) -> None:
     """Raise CapacityError if a board has fewer lines than its element has neighbours."""
-    need, has = len(frames.before) + len(frames.behind), len(element.board.links)
+    need, has = frames.lines, len(element.board.links)
     if 0 < has < need:
         raise CapacityError(
             f"it exchanges frames over {counted(need, 'line')}, but board '{element.board.name}' "
@@ -290,7 +290,10 @@ def _handovers(
     identity = identity_of(source_of(network).data, [stage.start for stage in stages], wiring)
     rooms = _windows(network, system, wiring)
     return [
-        handover(network.graph, stages[element.stage], names, number, wiring, identity, rooms)
+        handover(
+            *(network.graph, stages[element.stage], names, number, wiring, identity, rooms),
+            system.mesh,
+        )
         for number, element in enumerate(system.elements)
     ]
 
@@ -367,6 +370,7 @@ def _manifest(
         ),
         handovers=tuple(_handover_facts(edge, system) for edge in wiring.edges),
         window=(system.shared.start_addr, system.shared.size_bytes) if system.shared else None,
+        mesh=(system.mesh.columns, system.mesh.rows) if system.mesh else None,
         alone="" if why_not else ALONE,
         why_not_alone=why_not,
         oracle=options.oracle,

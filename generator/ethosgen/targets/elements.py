@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import count, product
 from pathlib import Path
 from typing import Self
 
@@ -22,7 +23,9 @@ from ethosgen.host.tools import QEMU
 from ethosgen.project.info import ProjectInfo
 from ethosgen.targets import check_hello, status_name
 from ethosgen.targets.blame import Blame
+from ethosgen.targets.gateway import Gateway, host_lines
 from ethosgen.targets.kinds import Target
+from ethosgen.targets.patience import IDLE_S, Patience
 from ethosgen.targets.qemu import QemuTarget, make_ram, map_ram
 from ethosgen.targets.relay import ElementPorts, End, Relay, SerialEnd, wire
 from ethosgen.targets.serial_port import SerialTarget
@@ -45,6 +48,7 @@ from ethosgen.targets.wires import (
 from ethosgen.values.errors import DeviceFault, InputError, TargetError
 from ethosgen.values.grammar import counted
 from ethosgen.values.handover import SharedWindow
+from ethosgen.values.mesh import EAST, NORTH, SOUTH, WEST, ElementMesh
 from ethosgen.values.status import Status
 from ethosgen.values.wiring import HOST, Wiring, line_names
 
@@ -52,8 +56,6 @@ _HELLO_S = 30.0
 """Time limit for the first answer: several processes start at once."""
 _ANSWER_S = 10.0
 _USUAL_BAUD = 115_200
-_IDLE_S = 1.0
-"""The time without an output after which the elements are asked."""
 _SLICE_S = 0.02
 
 
@@ -91,9 +93,10 @@ class Measured:
 class Elements(ExitStack):
     """The running elements of a pipeline, from entering the context to leaving it.
 
-    `identity` is the pipeline's, `windows` the places of frames in shared memory, by line. `tap`
-    changes the data on the lines, for tests. With `is_recording`, `recorders` keep the frames of
-    each line.
+    `identity` is the pipeline's, `windows` the places of frames in shared memory, by line, `mesh`
+    the mesh that carries the frames if there is one. `tap` changes the data on the lines, and on
+    those between a mesh's neighbours, which have the next numbers, for tests. With `is_recording`,
+    `recorders` keep the frames of each line.
     """
 
     def __init__(
@@ -103,6 +106,7 @@ class Elements(ExitStack):
         identity: bytes,
         windows: Sequence[SharedWindow] = (),
         *,
+        mesh: ElementMesh | None = None,
         tap: Tap | None = None,
         timeout_s: float = 120.0,
         is_recording: bool = False,
@@ -116,6 +120,8 @@ class Elements(ExitStack):
         self._relays: list[tuple[int, Relay]] = []
         self._identity = identity
         self._windows = windows
+        self._mesh = mesh
+        self._gateway: Gateway | None = None
         self._tap = tap
         self._timeout_s = timeout_s
         self._sessions: list[Session] = []
@@ -147,7 +153,7 @@ class Elements(ExitStack):
                 self._feeders[self.wiring.line_of(edge, number)].add(tensors)
         outputs: list[list[bytes] | None] = []
         received: dict[int, list[ReceivedFrame]] = {line: [] for line in self._collectors}
-        watched = _Patience(self._timeout_s)
+        watched = Patience(self._timeout_s)
         while len(outputs) < len(samples):
             self._check()
             has_moved = self._work(received)
@@ -244,11 +250,10 @@ class Elements(ExitStack):
             places = slots or (None,) * len(self.wiring.lines)
             self.recorders = [Recorder(place) for place in places]
         ends = [self._line(k) for k in range(len(self.wiring.lines))]
-        for number in range(len(self.members)):
-            lines = [(n, ends[n][1]) for n in self.wiring.before(number)]
-            lines += [(n, ends[n][0]) for n in self.wiring.behind(number)]
+        wires = self._mesh_wires(ends) if self._mesh else self._direct_wires(ends)
+        for number, own in enumerate(wires):
             with self._named(number):
-                self.targets.append(self.enter_context(self._target(number, lines, ram)))
+                self.targets.append(self.enter_context(self._target(number, own, ram)))
         for n in self.wiring.behind(HOST):
             receiver = self._names[self.wiring.lines[n].receiver]
             slot = slots[n] if slots else None
@@ -267,6 +272,42 @@ class Elements(ExitStack):
         for end in self._host_lines:
             drain(end)
 
+    def _direct_wires(
+        self, ends: Sequence[tuple[socket.socket, socket.socket]]
+    ) -> list[dict[int, socket.socket]]:
+        """Return the ends of each element's lines, by the position of the board's line."""
+        wires = []
+        for number in range(len(self.members)):
+            before = [ends[n][1] for n in self.wiring.before(number)]
+            behind = [ends[n][0] for n in self.wiring.behind(number)]
+            wires.append(dict(enumerate([*before, *behind])))
+        return wires
+
+    def _mesh_wires(
+        self, ends: Sequence[tuple[socket.socket, socket.socket]]
+    ) -> list[dict[int, socket.socket]]:
+        """Return the same in a mesh, where lines lead to neighbours; start the host's gateway."""
+        assert self._mesh is not None
+        wires: list[dict[int, socket.socket]] = [{} for _ in self.members]
+        numbers = count(len(ends))
+        for number, port in product(range(len(self.members)), (EAST, SOUTH)):
+            other = self._mesh.neighbour(number, port)
+            if other is not None:
+                back = WEST if port == EAST else NORTH
+                wires[number][port], wires[other][back] = self._line(next(numbers))
+        wires[0][WEST], line = self._wire()
+        far = {n: ends[n][1] for n in self.wiring.behind(HOST)}
+        far |= {n: ends[n][0] for n in self.wiring.before(HOST)}
+        self._gateway = Gateway(line, len(self.members), *host_lines(self.wiring, far))
+        self._gateway.start()
+        return wires
+
+    def _wire(self) -> tuple[socket.socket, socket.socket]:
+        ends = wire()
+        for end in ends:
+            self.callback(end.close)
+        return ends
+
     @property
     def _host_lines(self) -> list[socket.socket]:
         feeders, collectors = self._feeders.values(), self._collectors.values()
@@ -283,21 +324,21 @@ class Elements(ExitStack):
                 session.report(_HELLO_S)  # after any repeated greeting, which forgets frames
         return hellos
 
-    def _target(
-        self, number: int, lines: Sequence[tuple[int, socket.socket]], ram: Path | None
-    ) -> Target:
-        """Return an element's target, with the ends of its lines, by number."""
+    def _target(self, number: int, ends: Mapping[int, socket.socket], ram: Path | None) -> Target:
+        """Return an element's target, with the ends of its lines."""
         member = self.members[number]
         board, ports = member.info.board, member.ports
         if ports is None:
             assert member.elf is not None  # only boards have theirs already
-            wires = self._wires(member, [end for _, end in lines])
+            wires = self._wires(member, ends)
             return QemuTarget(
                 QEMU.find(), member.elf, board, member.attach, member.info, wires=wires, ram=ram
             )
         names = line_names(self.wiring, number, self._names)
-        for (line, end), facts in zip(lines, board.links, strict=False):
-            url = ports.lines.get(names[line])
+        for (line, name), end, facts in zip(
+            names.items(), ends.values(), board.links, strict=False
+        ):
+            url = ports.lines.get(name)
             if url is not None:
                 port = SerialEnd(url, facts.baud or _USUAL_BAUD)
                 port.fileno()
@@ -319,25 +360,23 @@ class Elements(ExitStack):
         relay.start()
 
     def _wires(
-        self, member: ElementFirmware, ends: Sequence[socket.socket]
+        self, member: ElementFirmware, ends: Mapping[int, socket.socket]
     ) -> dict[int, socket.socket]:
-        serials = [link.serial for link in member.info.board.links][: len(ends)]
-        if len(serials) < len(ends) or None in serials:
+        serials = dict(enumerate(link.serial for link in member.info.board.links))
+        if any(serials.get(place) is None for place in ends):
             raise InputError(
                 f"element '{member.name}' cannot run on QEMU: board '{member.info.board.name}' has "
                 f"no {counted(len(ends), '[[links]] entry')} with QEMU's serial numbers"
             )
-        return {n: end for n, end in zip(serials, ends, strict=True) if n is not None}
+        numbers = ((serials[place], end) for place, end in ends.items())
+        return {number: end for number, end in numbers if number is not None}
 
     def _line(self, number: int) -> tuple[socket.socket, socket.socket]:
         """Return the ends of a line, its receiver's last, through the tap if there is one."""
-        near, far = wire()
-        for end in (near, far):
-            self.callback(end.close)
-        if self._tap is None and not self.recorders:
+        near, far = self._wire()
+        if self._tap is None and number >= len(self.recorders):
             return near, far
-        middle, end = wire()
-        self.callback(end.close)
+        middle, end = self._wire()
         self._relay(number, far, middle, lambda data: self._carry(number, data))
         return near, end
 
@@ -345,7 +384,7 @@ class Elements(ExitStack):
         """Return the data for an element, which the tap may have changed; record it."""
         if self._tap is not None:
             data = self._tap(number, data)
-        if self.recorders:
+        if number < len(self.recorders):
             self.recorders[number].take(data)
         return data
 
@@ -385,6 +424,8 @@ class Elements(ExitStack):
         for number, relay in self._relays:
             if relay.error is not None:
                 raise TargetError(f"the line {self._blame.line(number)} is lost: {relay.error}")
+        if self._gateway is not None and self._gateway.error is not None:
+            raise TargetError(f"the mesh is broken: {self._gateway.error}")
         for number, target in enumerate(self.targets):
             with self._named(number):
                 target.check()
@@ -396,13 +437,13 @@ class Elements(ExitStack):
             self._check()
             time.sleep(_SLICE_S)
 
-    def _ask_around(self, watched: "_Patience") -> None:
+    def _ask_around(self, watched: Patience) -> None:
         """Query elements for their progress; raise once it is certain that nothing more comes.
 
         An element on a busy machine may answer late: before one is blamed, it gets more time.
         """
         is_over = watched.is_over
-        limit_s = min(self._timeout_s, _ANSWER_S) if is_over else _IDLE_S
+        limit_s = min(self._timeout_s, _ANSWER_S) if is_over else IDLE_S
         reports = [self._report(number, limit_s) for number in range(len(self.members))]
         self._check()
         answers = [report for report in reports if report is not None]
@@ -444,38 +485,6 @@ class _BlamedError(TargetError):
 
 _ELF_ROOM = 4 << 20
 """Bytes of shared memory for an element's own data, which is checked to be free beforehand."""
-
-
-class _Patience:
-    """The time since the last event, and the elements' reports then."""
-
-    def __init__(self, limit_s: float) -> None:
-        self._limit_s = limit_s
-        self._said: object = None
-        self.begin()
-
-    def begin(self) -> None:
-        """Something happened."""
-        self._since = self._asked = time.monotonic()
-        self._said = None
-
-    @property
-    def is_idle(self) -> bool:
-        """Return whether it is time for another query."""
-        return time.monotonic() - self._asked > _IDLE_S
-
-    @property
-    def is_over(self) -> bool:
-        """Return whether the time limit has passed."""
-        return time.monotonic() - self._since > self._limit_s
-
-    def is_same(self, said: object) -> bool:
-        """Return whether the elements report the same as the last time; remember it."""
-        is_same, self._said = said == self._said, said
-        self._asked = time.monotonic()
-        if not is_same:
-            self._since = self._asked
-        return is_same
 
 
 def _check_stack(member: ElementFirmware, report: ElementReport) -> None:

@@ -100,7 +100,7 @@ class Relay(threading.Thread):
                     to.sendall(change(data))
         except TargetError as error:
             self.error = error
-        except (OSError, ValueError):  # the pipeline was closed
+        except (OSError, ValueError, TypeError):  # the pipeline was closed: a port has no number
             return
         finally:
             for end in self._ends:

@@ -73,6 +73,20 @@ class ElementLine:
 
 
 @dataclass(frozen=True)
+class MeshPlace:
+    """An element's place in a mesh: its `sides` that have a neighbour, from north clockwise.
+
+    `ports` are the ports to all elements and then the host. The other end of each line is a node
+    and the line's number there.
+    """
+
+    sides: tuple[bool, ...]
+    ports: tuple[int, ...]
+    ends_before: tuple[tuple[int, int], ...]
+    ends_behind: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
 class Handover:
     """An element's place in its pipeline, and its frames.
 
@@ -92,12 +106,18 @@ class Handover:
     inputs: tuple[Given, ...]
     pieces: tuple[tuple[Piece, ...], ...]
     identity: bytes
+    mesh: MeshPlace | None = None
 
     @property
     def identity_words(self) -> list[int]:
         """The identity for the C."""
         halves = self.identity[:4], self.identity[4:]
         return [int.from_bytes(half, "little") for half in halves]
+
+    @property
+    def lines(self) -> int:
+        """The number of the board's lines that it needs."""
+        return len(self.mesh.sides) if self.mesh else len(self.before) + len(self.behind)
 
     @property
     def is_serial(self) -> bool:

@@ -110,6 +110,11 @@ void ethosgen_handover_put_back(uint32_t line, uint8_t byte)
     }
 }
 
+void ethosgen_handover_flush(void)
+{
+    /* Bytes are sent at once. */
+}
+
 static void count(uint32_t started)
 {
     element_event = true;

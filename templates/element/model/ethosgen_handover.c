@@ -467,6 +467,7 @@ static void send_on(uint32_t line, struct ethosgen_handover_header header,
     crc = ~crc;
     (void)memcpy(end, (const uint8_t *)&crc, sizeof end);
     (void)put(line, 0u, end, END_BYTES);
+    ethosgen_handover_flush();
 }
 {% else %}
 static void send_on(uint32_t line, struct ethosgen_handover_header header,
@@ -482,6 +483,7 @@ static void send_on(uint32_t line, struct ethosgen_handover_header header,
                  END_BYTES);
     clean(to, behind[line].stride);
     ethosgen_handover_put(line, (uint8_t)header.sequence);
+    ethosgen_handover_flush();
 }
 {% endif %}
 

@@ -86,6 +86,9 @@ void ethosgen_handover_send(const struct ethosgen_handover_header *received);
 void ethosgen_handover_put(uint32_t line, uint8_t byte);
 void ethosgen_handover_put_back(uint32_t line, uint8_t byte);
 
+/* Defined by the application: send what it still holds, as a frame is complete. */
+void ethosgen_handover_flush(void);
+
 #ifdef __cplusplus
 }
 #endif

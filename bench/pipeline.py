@@ -14,7 +14,7 @@ from typing import Any
 
 from bench.measure import networks
 from ethosgen.board import load_board
-from ethosgen.board.system import LINK_KINDS, LinkKind, uniform_system
+from ethosgen.board.system import LinkKind, uniform_system
 from ethosgen.flow.planning import read
 from ethosgen.stages.cuts import positions
 from ethosgen.systems.elements import build_pipeline, run_pipeline
@@ -28,6 +28,7 @@ from tests.support.pages import EVIDENCE, between, load, store, table
 RESULTS, PAGE = EVIDENCE / "pipeline.json", EVIDENCE / "pipeline.md"
 BEGIN = "<!-- figures: written by python -m bench.pipeline -->"
 END = "<!-- end of figures -->"
+LINKS: tuple[LinkKind, ...] = ("serial", "shared")
 BOARD, NPU = "corstone300", "ethos-u55-128"
 ELEMENTS = (2, 3, 8)
 SAMPLES = 32
@@ -43,7 +44,7 @@ def measured(file: Path) -> list[Row]:
     """Return the figures of one network with each link and number of elements."""
     most = len(positions(read(file, None, Watch()).graph)) - 1
     rows = []
-    for link in LINK_KINDS:
+    for link in LINKS:
         for count in ELEMENTS:
             if count <= most:
                 sys.stderr.write(f"{file.stem} on {counted(count, 'element')}, {link}\n")
@@ -101,7 +102,7 @@ def _cells(row: Row) -> list[list[object]]:
         *(row["network"], row["link"], row["count"], f"{interval:,}", f"{alone / interval:.2f}"),
         *(f"{row['latency']:,}", f"{row['full_latency']:,}", row["slowest"]),
     ]
-    if (row["link"], row["count"]) != (LINK_KINDS[1], ELEMENTS[0]):
+    if (row["link"], row["count"]) != (LINKS[1], ELEMENTS[0]):
         return [line]
     single = [row["network"], "", 1, f"{alone:,}", "1.00", f"{alone:,}", f"{alone:,}", ""]
     return [single, line]

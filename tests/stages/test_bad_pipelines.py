@@ -118,7 +118,11 @@ def test_two_cores_of_one_chip_build(tmp_path: Path) -> None:
     ("old", "new", "says"),
     [
         ('name = "he"', 'name = "hp"', "elements: two are called 'hp'"),
-        ('link = "shared"', 'link = "radio"', "line 1: link: it must be 'serial', 'shared' or 'mesh'"),
+        (
+            'link = "shared"',
+            'link = "radio"',
+            "line 1: link: it must be 'serial', 'shared' or 'mesh'",
+        ),
         ('link = "shared"', 'link = "serial"', r"shared: is only for link = \"shared\""),
         ("0x02380000", "0x02380010", "start_addr must be a multiple of 32"),
         (

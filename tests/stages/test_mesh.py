@@ -33,22 +33,6 @@ Channel = tuple[int, int]
 """The line from a node to the next one."""
 
 
-def way(mesh: ElementMesh, start: int, stop: int) -> list[Channel]:
-    """Return the lines on which a packet travels, by the routers' own rule."""
-    channels: list[Channel] = []
-    at = start
-    if start == HOST:
-        channels.append((HOST, 0))
-        at = 0
-    while at != stop:
-        to = mesh.neighbour(at, mesh.port(at, stop))
-        assert to is not None, "a packet leaves the mesh"
-        channels.append((at, to))
-        at = to
-        assert len(channels) < 4 * mesh.count + 4, "a packet goes round"
-    return channels
-
-
 @pytest.mark.parametrize("mesh", MESHES, ids=str)
 def test_every_packet_arrives_on_a_shortest_way(mesh: ElementMesh) -> None:
     nodes = (*range(mesh.count), HOST)
@@ -57,13 +41,13 @@ def test_every_packet_arrives_on_a_shortest_way(mesh: ElementMesh) -> None:
             continue
         (a, b), (c, d) = (mesh.place(max(node, 0)) for node in (start, stop))
         steps = abs(a - c) + abs(b - d) + (HOST in (start, stop))
-        assert len(way(mesh, start, stop)) == steps
+        assert len(mesh.way(start, stop)) == steps
     assert all(mesh.port(k, k) == OWN for k in range(mesh.count))
 
 
 @pytest.mark.parametrize("mesh", MESHES, ids=str)
 def test_packets_that_wait_for_each_other_form_no_circle(mesh: ElementMesh) -> None:
-    assert circle(mesh, [way(mesh, a, b) for a, b in pairs(mesh)]) is None
+    assert circle(mesh, [mesh.way(a, b) for a, b in pairs(mesh)]) is None
 
 
 def test_a_circle_would_be_found() -> None:

@@ -118,6 +118,40 @@ def test_frames_in_shared_memory_do_not_overlap() -> None:
     )
 
 
+def test_in_shared_memory_a_frame_for_several_is_written_once() -> None:
+    network = residual()
+    graph, stages = network.graph, cut(network, every_operator(network))
+    names = [f"s{k}" for k in range(5)]
+    ways, ones = graph_ways(5), [1] * 5
+    wiring = route(graph, stages, names, ways, ones, is_shared=True)
+    places = windows(wiring, 0x1000)
+    place_of = {
+        (line.sender, line.receiver): (place, line.room)
+        for place, line in zip(places, wiring.lines, strict=True)
+    }
+    assert place_of[0, 1] == place_of[0, 3]  # as many frames as the longer way needs
+    assert place_of[0, 1][1] == 4
+    assert place_of[1, 2] == place_of[1, HOST]
+    assert len({place.start_addr for place in places}) == len(places) - 2
+    first = handover(graph, stages[0], names, 0, wiring, bytes(8), places)
+    assert [len(pieces) for pieces in first.pieces] == [1, 0]
+    apart = routed(network)
+    assert all(apart.line_alike(n) == n for n in range(len(apart.lines)))
+    serial = handover(graph, stages[0], names, 0, apart, bytes(8))
+    assert [len(pieces) for pieces in serial.pieces] == [1, 1]
+
+
+def test_replicas_read_only_what_is_for_them() -> None:
+    ends = ((HOST, 0), (0, 1), (0, 2), (1, 2), (2, HOST))
+    edges = tuple(StageEdge(a, b, (7,), 4) for a, b in ends)
+    both = Wiring((1, 2, 2), edges, is_shared=True)
+    alike = {n: both.line_alike(n) for n, line in enumerate(both.lines) if line.sender == 0}
+    first, second, third, fourth = alike
+    assert alike == {first: first, second: second, third: first, fourth: second}
+    one = Wiring((1, 2, 1), edges, is_shared=True)
+    assert all(one.line_alike(n) == n for n in range(len(one.lines)))
+
+
 def test_the_hand_over_of_a_join() -> None:
     network = residual()
     graph, stages = network.graph, cut(network, every_operator(network))

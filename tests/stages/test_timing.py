@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from ethosgen.stages.timing import PipelineTiming, Times, Way, schedule
+from ethosgen.stages.timing import PipelineTiming, Times, Way, busiest_link_s, schedule
+from ethosgen.values.mesh import ElementMesh
+from ethosgen.values.wiring import HOST, StageEdge, Wiring
 
 
 def chain(elements: Sequence[Times], latency: float = 0.0) -> PipelineTiming:
@@ -73,3 +75,14 @@ def test_replicas_share_the_samples() -> None:
         planned = schedule([[Times(1, 0)], slow * count, [Times(1, 0)]], ways)
         assert planned.interval == pytest.approx(interval, rel=0.05)
         assert planned.latency == 8
+
+
+def test_hand_overs_share_a_link_of_a_mesh() -> None:
+    # A frame of 28 bytes has 64 with header and end, which a packet carries in 70.
+    ends = ((HOST, 0), (0, 1), (0, 2), (1, 2), (2, HOST))
+    edges = tuple(StageEdge(a, b, (0,), 28) for a, b in ends)
+    # In a row: the host's frames for 0; from 0 to 1, also those for 2; back, those for the host.
+    assert busiest_link_s(ElementMesh(3, 1), Wiring((1, 1, 1), edges), 1000) == pytest.approx(0.14)
+    # In a column of two replicas of 1, the second one's share passes the first.
+    shared = busiest_link_s(ElementMesh(1, 4), Wiring((1, 2, 1), edges), 1000)
+    assert shared == pytest.approx(0.14)

@@ -84,7 +84,10 @@ def handover(
             Given(port, *received[i], graph.tensors[i].bytes) for port, i in enumerate(stage.reads)
         ),
         pieces=tuple(
-            _pieces(graph, stage, wiring.edges[number].tensors, received) for number in behind
+            _pieces(graph, stage, wiring.edges[number].tensors, received)
+            if wiring.first_alike(number) == number
+            else ()
+            for number in behind
         ),
         identity=identity,
         mesh=_mesh_place(wiring, element, mesh) if mesh else None,
@@ -149,9 +152,16 @@ def _pieces(
 
 
 def windows(wiring: Wiring, start_addr: int) -> list[SharedWindow]:
-    """Place the frames of each line, the host's included, in sequence in memory."""
-    places = []
-    for line in wiring.lines:
+    """Place the frames of each line, the host's included, in sequence in memory.
+
+    Lines that carry the same frames have the same place.
+    """
+    places: list[SharedWindow] = []
+    for number, line in enumerate(wiring.lines):
+        first = wiring.line_alike(number)
+        if first < number:
+            places.append(places[first])
+            continue
         stride = rounded_up(whole_bytes(wiring.edges[line.edge].bytes), LINE_BYTES)
         places.append(SharedWindow(start_addr, stride))
         start_addr += line.room * stride
@@ -160,5 +170,5 @@ def windows(wiring: Wiring, start_addr: int) -> list[SharedWindow]:
 
 def windows_bytes(wiring: Wiring) -> int:
     """Return the size of the memory for the frames of all lines."""
-    places = windows(wiring, 0)
-    return places[-1].start_addr + wiring.lines[-1].room * places[-1].stride
+    places = zip(windows(wiring, 0), wiring.lines, strict=True)
+    return max(place.start_addr + line.room * place.stride for place, line in places)

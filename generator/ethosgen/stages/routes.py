@@ -19,8 +19,9 @@ def route(
     names: Sequence[str],
     ways: Ways,
     replicas: Sequence[int],
+    is_shared: bool = False,
 ) -> Wiring:
-    """Return the hand-overs of stages, which have `names`.
+    """Return the hand-overs of stages, which have `names`; `is_shared` if they share memory.
 
     InputError if no way leads from a stage to one that reads its tensors, or if a stage would
     have nothing to receive or to send.
@@ -35,7 +36,7 @@ def route(
         StageEdge(a, b, tuple(tensors), sum(graph.tensors[i].bytes for i in tensors))
         for (a, b), tensors in sorted(carried.items(), key=lambda each: _in_order(each[0], stages))
     )
-    wiring = Wiring(tuple(replicas), edges)
+    wiring = Wiring(tuple(replicas), edges, is_shared)
     _require_ends(wiring, names)
     return wiring
 

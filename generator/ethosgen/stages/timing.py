@@ -5,11 +5,16 @@ An element receives, computes and sends one sample after the other; while it doe
 arrive in its other buffers. It sends only if all elements behind it have room.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import lcm
 
-from ethosgen.values.handover import ROOM
+from ethosgen.stages.frames import whole_bytes
+from ethosgen.values.handover import PACKET_BYTES, PACKET_ENDS_BYTES, ROOM
+from ethosgen.values.mesh import ElementMesh
+from ethosgen.values.multiples import pieces
+from ethosgen.values.wiring import Wiring
 
 SAMPLES = 64
 """Enough for any pipeline of a few elements to settle."""
@@ -79,3 +84,14 @@ def schedule(
     first = min(set(range(len(stages))) - {way.receiver for way in ways})
     interval = (out[-1] - out[half - 1]) / half
     return PipelineTiming(interval, out[0] - begun[0][first], out[-1] - begun[-1][first])
+
+
+def busiest_link_s(mesh: ElementMesh, wiring: Wiring, bytes_per_s: float) -> float:
+    """Return the time of the busiest link of a mesh for a sample: several hand-overs share it."""
+    busy: defaultdict[tuple[int, int], float] = defaultdict(float)
+    for line in wiring.lines:
+        size = whole_bytes(wiring.edges[line.edge].bytes)
+        size += PACKET_ENDS_BYTES * pieces(size, PACKET_BYTES)
+        for link in mesh.way(line.sender, line.receiver):
+            busy[link] += size / wiring.period(line.edge) / bytes_per_s
+    return max(busy.values())

@@ -18,7 +18,7 @@ from ethosgen.stages.cuts import Stage, cut, positions
 from ethosgen.stages.frames import tensor_bytes, whole_bytes, windows
 from ethosgen.stages.manifest import Manifest, open_manifest
 from ethosgen.stages.report import ElementFigures, PipelineReport, Suspect
-from ethosgen.stages.timing import PipelineTiming, Times, Way, schedule
+from ethosgen.stages.timing import PipelineTiming, Times, Way, busiest_link_s, schedule
 from ethosgen.systems.suspect import decode, find_suspect
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError, TargetError
@@ -122,7 +122,13 @@ def open_pipeline(directory: Path, watch: Watch) -> Opened:
         for each in manifest.handovers
     )
     stages = tuple(cut(network, manifest.boundaries))
-    return Opened(directory, manifest, network, stages, Wiring(manifest.replicas, edges))
+    return Opened(
+        directory,
+        manifest,
+        network,
+        stages,
+        Wiring(manifest.replicas, edges, manifest.link == "shared"),
+    )
 
 
 def build_pipeline(directory: Path, watch: Watch) -> "list[tuple[str, Built]]":
@@ -223,7 +229,8 @@ def require_ports(opened: Opened, ports: "Mapping[str, ElementPorts]") -> None:
     if strange is not None:
         raise InputError(f"--port: {unknown('element', strange, names)}")
     if ports and opened.manifest.link != "serial":
-        raise InputError("--port is for elements on serial lines; these share memory")
+        how = "are in a mesh" if opened.manifest.mesh else "share memory"
+        raise InputError(f"--port is for elements on serial lines; these {how}")
     urls: dict[int, dict[str, str | None]] = {n: {} for n in range(len(wiring.lines))}
     for number, name in enumerate(names):
         if name in ports:
@@ -394,7 +401,8 @@ def _figures(
 
 def _wire_s(opened: Opened, edges: Sequence[int]) -> float:
     """Return the time of frames on their links, one after the other; the host's take none."""
-    rates = [(edge, opened.manifest.handovers[edge].bytes_per_s) for edge in edges]
+    once = [edge for edge in edges if opened.wiring.first_alike(edge) == edge]
+    rates = [(edge, opened.manifest.handovers[edge].bytes_per_s) for edge in once]
     return sum(whole_bytes(opened.wiring.edges[edge].bytes) / rate for edge, rate in rates if rate)
 
 
@@ -414,4 +422,9 @@ def _schedule(figures: Sequence[ElementFigures], opened: Opened) -> PipelineTimi
         )
         if HOST not in (edge.sender, edge.receiver)
     ]
-    return schedule(stages, ways)
+    timing = schedule(stages, ways)
+    rates = [facts.bytes_per_s for facts in opened.manifest.handovers if facts.bytes_per_s]
+    if opened.manifest.mesh is None or not rates:
+        return timing
+    busy = busiest_link_s(ElementMesh(*opened.manifest.mesh), wiring, min(rates))
+    return replace(timing, interval=max(timing.interval, busy))

@@ -113,14 +113,16 @@ class Estimates:
         """Return the bytes that a stage receives and sends for a sample.
 
         In a linear pipeline it also hands on what others read. In a graph it sends a tensor to each
-        stage that reads it: to as many as there are groups of neighbouring operators.
+        stage that reads it: to as many as there are groups of neighbouring operators. In shared
+        memory it writes it once.
         """
         if self.system.is_chain:
             frames = crossing(self.graph, start), crossing(self.graph, stop)
             received, sent = (frame_bytes(self.graph, tensors) for tensors in frames)
             return received, sent
         reads, makes = ports(self.graph, start, stop)
-        copies = [i for i in makes for _ in range(self._readers(i, stop))]
+        is_once = self.system.link == "shared"
+        copies = [i for i in makes for _ in range(1 if is_once else self._readers(i, stop))]
         return frame_bytes(self.graph, reads), frame_bytes(self.graph, copies)
 
     def _readers(self, tensor: int, stop: int) -> int:

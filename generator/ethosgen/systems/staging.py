@@ -255,7 +255,8 @@ def _fitting(
             raise
         stages = cut(network, boundaries)
         names = [element.name for element in system.stages]
-        wiring = route(network.graph, stages, names, system.ways, system.replicas)
+        means = system.ways, system.replicas, system.link == "shared"
+        wiring = route(network.graph, stages, names, *means)
         handovers = _handovers(network, system, stages, wiring)
         made: list[tuple[Project, PlanSummary]] = []
         try:

@@ -395,9 +395,9 @@ class Elements(ExitStack):
         facts = qemu.shared if qemu else None
         if facts is None:
             raise InputError(f"element '{self._names[0]}' does not run on QEMU")
-        last, line = self._windows[-1], self.wiring.lines[-1]
-        start = self._windows[0].start_addr
-        size = last.start_addr + line.room * last.stride - start
+        start = min(window.start_addr for window in self._windows)
+        places = zip(self._windows, self.wiring.lines, strict=True)
+        size = max(place.start_addr + line.room * place.stride for place, line in places) - start
         path, handle = make_ram(facts, size + len(self.members) * _ELF_ROOM)
         self.callback(path.unlink, missing_ok=True)
         self._base, self._shared = start, map_ram(handle, facts, start, size)

@@ -10,12 +10,13 @@ from binascii import crc_hqx
 from collections.abc import Mapping
 
 from ethosgen.values.errors import TargetError
+from ethosgen.values.handover import PACKET_BYTES
 from ethosgen.values.wiring import HOST, Wiring
 
 START, CREDIT = 0xA5, 0x5A
 BACK = 0x80
 """In a packet's line: the payload gives room of frames back."""
-_HEADER_BYTES, _MOST_BYTES, _CRC_BYTES = 4, 64, 2
+_HEADER_BYTES, _CRC_BYTES = 4, 2
 _CRC_START = 0xFFFF
 _AT_COUNT = 3
 _ROOM = 2
@@ -65,7 +66,7 @@ class Gateway(threading.Thread):
             return
 
     def _send(self, end: socket.socket) -> None:
-        data = end.recv(_MOST_BYTES)
+        data = end.recv(PACKET_BYTES)
         if not data:
             raise ConnectionResetError
         self._credits -= 1

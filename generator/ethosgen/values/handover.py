@@ -13,6 +13,10 @@ END_BYTES = 4
 ROOM = 2
 """The frames for which a receiver has room at least."""
 MAGIC = 0x324F4845
+PACKET_BYTES = 64
+"""The most bytes of frames in a packet of a mesh."""
+PACKET_ENDS_BYTES = 6
+"""Start, receiver, line and size before them, and a CRC-16 behind."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,11 @@ class MeshPlace:
     ends_before: tuple[tuple[int, int], ...]
     ends_behind: tuple[tuple[int, int], ...]
 
+    @property
+    def packet_bytes(self) -> int:
+        """The most bytes of frames in a packet."""
+        return PACKET_BYTES
+
 
 @dataclass(frozen=True)
 class Handover:
@@ -93,7 +102,7 @@ class Handover:
     It receives on the lines `before` it and sends on those `behind` it. For each sample a row of
     `turns_before` names the line of each hand-over that it receives, one of `turns_behind` that of
     each that it sends; after the last row comes the first. `pieces` are a sent frame's, by
-    hand-over.
+    hand-over; none of one whose frames are also another one's, which has written them before.
     """
 
     name: str

@@ -58,3 +58,14 @@ class ElementMesh:
         if row != to_row:
             return SOUTH if row < to_row else NORTH
         return WEST if to == HOST else OWN
+
+    def way(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """Return the links on which a packet travels: pairs of neighbours."""
+        links = [(HOST, 0)] if start == HOST else []
+        at = max(start, 0)
+        while at != stop:
+            to = self.neighbour(at, self.port(at, stop))
+            assert to is not None  # a packet never leaves the mesh
+            links.append((at, to))
+            at = to
+        return links

@@ -48,6 +48,8 @@ class Wiring:
 
     replicas: tuple[int, ...]
     edges: tuple[StageEdge, ...]
+    is_shared: bool = False
+    """Whether frames are in shared memory, where several receivers can read the same one."""
 
     @cached_property
     def elements(self) -> tuple[tuple[int, int], ...]:
@@ -134,7 +136,40 @@ class Wiring:
 
     @cached_property
     def _rooms(self) -> tuple[int, ...]:
-        return tuple(self._room(n, edge) for n, edge in enumerate(self.edges))
+        rooms = [self._room(n, edge) for n, edge in enumerate(self.edges)]
+        return tuple(
+            max(room for room, other in zip(rooms, self._alike, strict=True) if other == first)
+            for first in self._alike
+        )
+
+    def first_alike(self, edge: int) -> int:
+        """Return the first hand-over whose frames are the same as those of one, or this one.
+
+        In shared memory an element then writes them once.
+        """
+        own = self.edges[edge]
+        if not self.is_shared or own.sender == HOST:
+            return edge
+        return next(
+            number
+            for number, other in enumerate(self.edges)
+            if (other.sender, other.tensors) == (own.sender, own.tensors)
+            and self.count(other.receiver) == self.count(own.receiver)
+        )
+
+    def line_alike(self, number: int) -> int:
+        """Return the first line that carries the same frames as one, or this one."""
+        line = self.lines[number]
+        first = self.first_alike(line.edge)
+        own, others = self._of_edge(line.edge), self._of_edge(first)
+        return others[own.index(number)]
+
+    def _of_edge(self, edge: int) -> list[int]:
+        return [number for number, line in enumerate(self.lines) if line.edge == edge]
+
+    @cached_property
+    def _alike(self) -> tuple[int, ...]:
+        return tuple(self.first_alike(edge) for edge in range(len(self.edges)))
 
     def _room(self, number: int, edge: StageEdge) -> int:
         """Return an edge's room.

@@ -7,8 +7,17 @@
  */
 #ifndef LINK_H
 #define LINK_H
+{% if handover.mesh %}
+
+#include <stdint.h>
+{% endif %}
 
 /* Start the lines: from now on interrupts pass received bytes to ethosgen_handover_take(). */
 void link_init(void);
+{% if handover.mesh %}
+
+/* The packets that were damaged or came without room: their frames are incomplete. For debuggers. */
+extern volatile uint32_t link_damaged;
+{% endif %}
 
 #endif /* LINK_H */

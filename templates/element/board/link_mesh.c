@@ -8,6 +8,9 @@
  * sent without room. Packets that wait for each other form no circle, and an element always takes those
  * for itself, because the frames have room in it already: no packet waits forever.
  *
+ * The UARTs hold one byte. The longest interrupt unpacks a whole packet, and must end before another line
+ * has received two bytes: on QEMU it always does; on a board, choose the baud rate accordingly.
+ *
  * Generated once by ethosgen; yours from now on.
  */
 #include "link.h"
@@ -26,7 +29,7 @@ enum { NODES = {{ handover.mesh.ports|length }} }; /* the elements, and then the
 
 /* A packet: start, receiver, its line, the bytes of the payload, the payload, and a CRC-16 of all
  * after the start, low byte first. */
-enum { AT_NODE = 1, AT_LINE, AT_COUNT, HEADER_BYTES, MOST_BYTES = 64, CRC_BYTES = 2 };
+enum { AT_NODE = 1, AT_LINE, AT_COUNT, HEADER_BYTES, MOST_BYTES = {{ handover.mesh.packet_bytes }}, CRC_BYTES = 2 };
 enum { ROOM = 2 }; /* packets at each port */
 #define START 0xA5u
 #define CREDIT 0x5Au /* instead of a packet's start: room for one more */
@@ -91,8 +94,7 @@ static struct {
 static struct packet *filling; /* the packet that this element is writing */
 static uint32_t filled;        /* its bytes */
 
-/* Packets that were damaged, or came without room; the frame is then incomplete. */
-uint32_t link_damaged;
+volatile uint32_t link_damaged;
 
 static uint16_t crc16(uint16_t crc, uint8_t byte)
 {
@@ -316,7 +318,9 @@ static void put(struct end end, uint8_t byte)
         while (held[OWN] == ROOM) {
         }
         element_wait_ticks += element_elapsed() - started;
+        __asm volatile("cpsid i" ::: "memory"); /* an interrupt may take the oldest packet meanwhile */
         filling = free_room(OWN);
+        __asm volatile("cpsie i" ::: "memory");
         filling->bytes[0] = START;
         filling->bytes[AT_NODE] = end.node;
         filling->bytes[AT_LINE] = end.line;

@@ -421,10 +421,12 @@ static uint32_t put(uint32_t line, uint32_t crc, const uint8_t *bytes, uint32_t 
 }
 {% endif %}
 {% for pieces in handover.pieces %}
+{% set number = loop.index0 %}
+{% if pieces %}
 
 {% if handover.is_serial %}
-/* Send the tensors of hand-over {{ loop.index0 }}; return the CRC with them. */
-static uint32_t put_tensors_{{ loop.index0 }}(uint32_t line, uint32_t crc)
+/* Send the tensors of hand-over {{ number }}; return the CRC with them. */
+static uint32_t put_tensors_{{ number }}(uint32_t line, uint32_t crc)
 {
     uint32_t sum = crc;
 
@@ -438,8 +440,8 @@ static uint32_t put_tensors_{{ loop.index0 }}(uint32_t line, uint32_t crc)
     return sum;
 }
 {% else %}
-/* Write the tensors of hand-over {{ loop.index0 }}. */
-static void put_tensors_{{ loop.index0 }}(uint8_t *to)
+/* Write the tensors of hand-over {{ number }}. */
+static void put_tensors_{{ number }}(uint8_t *to)
 {
 {% for piece in pieces %}
 {% if piece.is_output %}
@@ -449,6 +451,7 @@ static void put_tensors_{{ loop.index0 }}(uint8_t *to)
 {% endif %}
 {% endfor %}
 }
+{% endif %}
 {% endif %}
 {% endfor %}
 
@@ -473,15 +476,17 @@ static void send_on(uint32_t line, struct ethosgen_handover_header header,
 static void send_on(uint32_t line, struct ethosgen_handover_header header,
                     void (*put_tensors)(uint8_t *to))
 {
-    uint8_t *to = frame_of(&behind[line], header.sequence);
+    if (put_tensors != NULL) {
+        uint8_t *to = frame_of(&behind[line], header.sequence);
 
-    (void)memcpy(to, (const uint8_t *)&header, sizeof header);
-    if (header.status == 0u) {
-        put_tensors(&to[HEADER_BYTES]);
+        (void)memcpy(to, (const uint8_t *)&header, sizeof header);
+        if (header.status == 0u) {
+            put_tensors(&to[HEADER_BYTES]);
+        }
+        (void)memcpy(&to[HEADER_BYTES + header.bytes], (const uint8_t *)&header.sequence,
+                     END_BYTES);
+        clean(to, behind[line].stride);
     }
-    (void)memcpy(&to[HEADER_BYTES + header.bytes], (const uint8_t *)&header.sequence,
-                 END_BYTES);
-    clean(to, behind[line].stride);
     ethosgen_handover_put(line, (uint8_t)header.sequence);
     ethosgen_handover_flush();
 }
@@ -494,8 +499,12 @@ void ethosgen_handover_send(const struct ethosgen_handover_header *received)
 {% else %}
     static void (*const put_tensors[SENT])(uint8_t *to) = {
 {% endif %}
-{% for _ in handover.pieces %}
+{% for pieces in handover.pieces %}
+{% if pieces %}
         put_tensors_{{ loop.index0 }},
+{% else %}
+        NULL, /* the frame is that of another hand-over before */
+{% endif %}
 {% endfor %}
     };
     struct ethosgen_handover_header header = *received;

@@ -123,6 +123,16 @@ def per_element(
     return cycles
 
 
+def per_byte(byte: float, element: float) -> Cycles:
+    """Estimate an operator that copies rows by the bytes and the elements of its output."""
+
+    def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
+        output = tensors[op.outputs[0]]
+        return element + byte * output.bytes / max(output.elements, 1)
+
+    return cycles
+
+
 def from_float(each: float, other: Cycles) -> Cycles:
     """Estimate a conversion of floats by the elements; `other` is for other types."""
 

@@ -21,6 +21,11 @@
 /* Copy the rows, and fill the padding. */
 void ethosgen_dsp_pad_s8(void *output, const void *input, const struct ethosgen_dsp_pad *pad);
 
+/* @struct ethosgen_dsp_rows */
+
+/* Copy each row of the input to its place in the output. */
+void ethosgen_dsp_copy_rows(void *output, const void *input, const struct ethosgen_dsp_rows *block);
+
 /* @struct ethosgen_dsp_multiplier */
 
 /* @struct ethosgen_dsp_svdf */

@@ -17,7 +17,14 @@ from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
 from tests.aot.libraries.dsp.test_int8 import LAYERS as DSP_LAYERS
 from tests.aot.libraries.firmware import check_firmware
-from tests.aot.libraries.helium.test_int8 import OTHERS, PRODUCTS, RECURRENT, TRANSPOSED, halves
+from tests.aot.libraries.helium.test_int8 import (
+    JOINED,
+    OTHERS,
+    PRODUCTS,
+    RECURRENT,
+    TRANSPOSED,
+    halves,
+)
 from tests.support.aot_harness import check_kernels, cpu_plan
 from tests.support.catalogue.products import transposed
 from tests.support.needs import needs_gcc, needs_qemu
@@ -80,7 +87,7 @@ def thumb_plan(network: bytes | Network, extension: Extension = Extension.THUMB2
 @pytest.mark.parametrize("extension", EXTENSIONS)
 def test_the_twins_equal_tflite_micro(extension: Extension, tmp_path: Path) -> None:
     net = NetworkBuilder("network", seed=8)
-    data = net.build(*(build(net) for build in LAYERS.values()), halves(net, bits=29))
+    data = net.build(*(build(net) for build in (LAYERS | JOINED).values()), halves(net, bits=29))
     plan = thumb_plan(data, extension)
     check_kernels(plan, tmp_path, r"  ethosgen_(thumb|dsp)_")
 
@@ -103,9 +110,9 @@ def test_a_cortex_m0_and_m3_equal_tflite_micro(board: str, tmp_path: Path) -> No
         *("window, padded", "groups of windows", "depthwise, one column", "any window"),
         *("depthwise, even width, steps of 2", "two outputs a channel", "one channel, rows apart"),
         *("dense, ends of vectors and blocks", "maxima in bounds", "phases", "lstm"),
-        *("svdf, rank 3, batch", *OWN, *SINGLE, "eight outputs a channel, rows of 3"),
+        *("svdf, rank 3, batch", *OWN, *SINGLE, *JOINED, "eight outputs a channel, rows of 3"),
     )
-    check_firmware(net.build(*(LAYERS[name](net) for name in names)), tmp_path, board)
+    check_firmware(net.build(*((LAYERS | JOINED)[name](net) for name in names)), tmp_path, board)
 
 
 @needs_qemu

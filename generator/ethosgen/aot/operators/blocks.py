@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.aot.cost import per_element
+from ethosgen.aot.cost import TwoForms, per_byte, per_element
 from ethosgen.aot.operators import operator
 from ethosgen.aot.tir.kernel import UNSIGNED, Kernel
 from ethosgen.aot.tir.nest import Array, Nest, int32, number
@@ -21,20 +21,32 @@ MOVED = ("int8", "int16", "int32", "float32")
 # ---- CONCATENATION, PACK, SPLIT ------------------------------------------------------------------
 
 
-@operator("CONCATENATION", dtypes=(*MOVED, "int64", "bool"), cycles=per_element(1.2, moves=True))
+_JOINED = TwoForms(per_byte(1.0, 0.2), per_byte(1.7, 0.2))
+
+
+@operator("CONCATENATION", dtypes=(*MOVED, "int64", "bool"), cycles=_JOINED)
 def concatenation(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy the inputs side by side along an axis, without rescaling, as TFLite Micro does."""
     target = tensors[op.outputs[0]]
     sources = [tensors[i] for i in op.inputs]
-    if op.options.get("fused_activation_function", "NONE") != "NONE":
-        raise UnsupportedError("a fused activation is not covered")
-    axis = int(op.options["axis"]) % len(target.shape)
+    axis = joint_axis(op, tensors)
     tables: dict[int, Array] = {}
     if op.options.get(UNSIGNED):
         tables = {i: _rescaled(t, target) for i, t in enumerate(sources) if _differ(t, target)}
-    elif target.dtype == "int8":
-        _need_one_quantization([*sources, target])
     return _joined(sources, target, axis, tables)
+
+
+def joint_axis(op: Operator, tensors: Sequence[Tensor]) -> int:
+    """Return the axis along which a CONCATENATION or a PACK joins its inputs.
+
+    UnsupportedError if their elements are not those of the output.
+    """
+    target = tensors[op.outputs[0]]
+    if op.options.get("fused_activation_function", "NONE") != "NONE":
+        raise UnsupportedError("a fused activation is not covered")
+    if op.code == "CONCATENATION" and target.dtype == "int8" and not op.options.get(UNSIGNED):
+        _need_one_quantization([tensors[i] for i in (*op.inputs, *op.outputs)])
+    return int(op.options.get("axis", 0)) % len(target.shape)
 
 
 def _differ(first: Tensor, second: Tensor) -> bool:
@@ -67,9 +79,8 @@ def _need_one_quantization(parts: Sequence[Tensor]) -> None:
 @operator("PACK", dtypes=(*MOVED, "int64"))
 def pack(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy the inputs side by side along a new axis."""
-    target = tensors[op.outputs[0]]
-    axis = int(op.options.get("axis", 0)) % len(target.shape)
-    return _joined([tensors[i] for i in op.inputs], target, axis)
+    sources, target = [tensors[i] for i in op.inputs], tensors[op.outputs[0]]
+    return _joined(sources, target, joint_axis(op, tensors))
 
 
 def _joined(
@@ -111,12 +122,8 @@ def _joined(
 @operator("UNPACK", dtypes=("bool",), litert=True)
 def split(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Copy adjacent parts along an axis to separate tensors."""
-    source = tensors[op.inputs[1 if op.code == "SPLIT" else 0]]
-    if op.code == "UNPACK":
-        axis = int(op.options.get("axis", 0))
-    else:
-        axis = int(constant(tensors[op.inputs[0 if op.code == "SPLIT" else 2]], "axis").flat[0])
-    rows = math.prod(source.shape[: axis % len(source.shape)])
+    source, axis = split_along(op, tensors)
+    rows = math.prod(source.shape[:axis])
     targets = [tensors[i] for i in op.outputs]
     nest = Nest()
     x = nest.read("input", source, (rows, source.elements // rows))
@@ -131,6 +138,16 @@ def split(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             nest.copy(view, (row, 0), x, (row, start), width)
             start += width
     return nest.kernel()
+
+
+def split_along(op: Operator, tensors: Sequence[Tensor]) -> tuple[Tensor, int]:
+    """Return the tensor that a SPLIT, SPLIT_V or UNPACK divides, and the axis."""
+    source = tensors[op.inputs[1 if op.code == "SPLIT" else 0]]
+    if op.code == "UNPACK":
+        axis = int(op.options.get("axis", 0))
+    else:
+        axis = int(constant(tensors[op.inputs[0 if op.code == "SPLIT" else 2]], "axis").flat[0])
+    return source, axis % len(source.shape)
 
 
 def constant(tensor: Tensor, what: str) -> np.ndarray[Any, Any]:

@@ -14,6 +14,7 @@ from tests.aot.libraries.dsp.test_int8 import dsp_plan
 from tests.aot.libraries.firmware import check_firmware
 from tests.aot.libraries.helium.test_int8 import (
     DEPTHWISE,
+    JOINED,
     PLAIN,
     PRODUCTS,
     RECURRENT,
@@ -95,6 +96,7 @@ GROUPS: dict[str, dict[str, Build]] = {
     "lanes": WINDOWS,
     "planes": WINDOWS,
     "pads": PADS,
+    "joined": JOINED,
     "products": PRODUCTS | DEEP_PRODUCTS,
     "recurrent": {name: build for name, build in RECURRENT.items() if name != MOST_BITS} | DEEP,
 }

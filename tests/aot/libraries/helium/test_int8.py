@@ -361,7 +361,30 @@ TURNED: dict[str, Build] = {
     "rows that move": lambda n: n.transpose(n.input((4, 5, 16)), (1, 0, 2)),
     "rows in blocks": lambda n: n.transpose(n.input((3, 4, 5, 17)), (2, 1, 0, 3)),
     "rows of int16": lambda n: n.transpose(n.input((2, 3, 4, 21), "int16"), (0, 2, 1, 3)),
+    "joined float32": lambda n: n.concat(
+        [n.input((4, 5), "float32", None), n.input((4, 6), "float32", None)], 1
+    ),
     "rows of float32": lambda n: n.transpose(n.input((3, 2, 5), "float32", None), (1, 0, 2)),
+}
+
+
+def swapped(net: NetworkBuilder, shape: tuple[int, ...], axis: int, dtype: str = "int8") -> int:
+    """Return the two halves of an input along an axis, the second one first."""
+    first, second = net.apply_all("SPLIT", np.array(axis), net.input(shape, dtype), num_splits=2)
+    return net.concat([second, first], axis)
+
+
+JOINED: dict[str, Build] = {
+    "blocks of words": lambda n: n.concat([n.input((3, 64)), n.input((3, 112))]),
+    "words and bytes": lambda n: n.concat([n.input((2, 4, 37)), n.input((2, 4, 22))]),
+    "with short rows": lambda n: n.concat([n.input((5, 3)), n.input((5, 47)), n.input((5, 1))]),
+    "one row": lambda n: n.concat([n.input((1, 3, 20)), n.input((1, 2, 20))], 1),
+    "joined int16": lambda n: n.concat(
+        [n.input((2, 3, 9), "int16"), n.input((2, 3, 24), "int16")], 2
+    ),
+    "packed": lambda n: n.apply("PACK", n.input((3, 18)), n.input((3, 18)), axis=1, values_count=2),
+    "halves swapped": lambda n: swapped(n, (3, 2, 86), 2),
+    "halves of int16 swapped": lambda n: swapped(n, (2, 4, 5, 7), 1, "int16"),
 }
 GROUPS = {
     "matrix": MATRIX | {f"int16 {name}": build for name, build in INT16.items()},
@@ -370,6 +393,7 @@ GROUPS = {
     "transposed": TRANSPOSED,
     "products": PRODUCTS,
     "turned": TURNED,
+    "joined": JOINED,
 }
 PLAIN: dict[str, Build] = {
     "multipliers above 1": lambda n: n.conv2d(n.input((1, 5, 5, 4), scale=9.0), 6, scale=0.01),
@@ -387,6 +411,7 @@ PLAIN: dict[str, Build] = {
     ),
     "many phases": lambda n: transposed(n, n.input((1, 2, 2, 3)), (68, 68), 2, (2, 2), (34, 34)),
     "short rows that move": lambda n: n.transpose(n.input((4, 5, 15)), (1, 0, 2)),
+    "short rows that are joined": lambda n: n.concat([n.input((4, 12)), n.input((4, 3))]),
     "small matrices": lambda n: n.transpose(n.input((8, 3, 2)), (0, 2, 1)),
     "rows far apart": lambda n: n.transpose(n.input((2, 9363)), (1, 0)),
 }

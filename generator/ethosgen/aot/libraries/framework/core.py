@@ -57,6 +57,15 @@ class CorePad(Struct, name="ethosgen_dsp_pad"):
     value: Annotated[int, "of each byte of the padding"]
 
 
+class CoreRows(Struct, name="ethosgen_dsp_rows"):
+    """Rows of bytes."""
+
+    rows: int
+    columns: Annotated[int, "bytes of a row"]
+    input_step: Annotated[int, "bytes from a row of the input to the next"]
+    output_step: Annotated[int, "bytes from a row of the output to the next"]
+
+
 class PlaneWindows(Struct):
     """The first members of depthwise layers with planes; rows and columns may be exchanged."""
 

@@ -1,4 +1,7 @@
-"""TRANSPOSE of elements of 8, 16 and 32 bits: transposed matrices, or copied rows."""
+"""TRANSPOSE of elements of 8, 16 and 32 bits: transposed matrices, or copied rows.
+
+Joints and divisions are copied rows, too.
+"""
 
 import math
 from collections.abc import Sequence
@@ -6,12 +9,15 @@ from itertools import pairwise
 
 import numpy as np
 
+from ethosgen.aot.libraries.framework.copies import RowCopies
 from ethosgen.aot.libraries.framework.library import packed
+from ethosgen.aot.libraries.helium.cost import LANES
 from ethosgen.aot.libraries.helium.shapes import Transpose
 from ethosgen.aot.operators.blocks import constant
 from ethosgen.aot.tir.kernel import Kernel
 from ethosgen.aot.tir.nest import Nest, strides
 from ethosgen.aot.tvm import tirx
+from ethosgen.values.multiples import pieces
 from ethosgen.values.network import Operator, Tensor
 
 TRANSPOSE = frozenset({"ethosgen_transpose.c"})
@@ -19,6 +25,13 @@ MOST_STEP = 9362
 """Bytes from a row to the next, so that 8 rows are within an offset of 16 bits."""
 LEAST_BLOCK = 16
 """Least elements of a matrix, or bytes of a row, for which a call is faster."""
+COPY_ROWS = "ethosgen_transpose_rows"
+LEAST_COPIED = 13
+"""Bytes of a row from which GCC copies single words in a loop."""
+ROW, VECTOR = 8.0, 4.0
+"""Cycles of a row that is copied, and of each of its vectors."""
+NARROW = 4.0, 0.75
+"""The same of a shorter row, and of each of its bytes."""
 
 
 def keeps_rows(op: Operator, tensors: Sequence[Tensor]) -> bool:
@@ -68,7 +81,17 @@ def _rows(
     step = strides(shape)[order[-2]] * size
     block = Transpose(rows=shape[order[-2]], columns=row, input_step=step, output_step=row)
     outer = [1 if axis in order[-2:] else shape[axis] for axis in order]
-    return _called("ethosgen_transpose_rows", block, (source, target), (shape, order), outer)
+    return _called(COPY_ROWS, block, (source, target), (shape, order), outer)
+
+
+def _copied(size: int, _is_aligned: bool) -> float:
+    """Return the cycles of a row of bytes."""
+    return ROW + VECTOR * pieces(size, LANES)
+
+
+joined, divided = RowCopies(COPY_ROWS, Transpose, TRANSPOSE, LEAST_COPIED, _copied, NARROW).packs(
+    for_helium=True
+)
 
 
 def _called(

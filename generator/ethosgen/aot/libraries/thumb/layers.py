@@ -1,6 +1,7 @@
 """The operators that have kernels for Armv6-M (Cortex-M0 and M0+) and for Armv7-M (Cortex-M3).
 
-SVDF, LSTM and PAD use the C for DSP instructions, with this library's sums for SVDF and LSTM.
+SVDF, LSTM, PAD and rows that are copied use the C for DSP instructions, SVDF and LSTM with this
+library's sums.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,7 +10,8 @@ from functools import partial
 import numpy as np
 
 from ethosgen.aot.libraries.framework.calls import pool_kernel
-from ethosgen.aot.libraries.framework.core import CorePad, CorePool
+from ethosgen.aot.libraries.framework.copies import RowCopies, row_cycles
+from ethosgen.aot.libraries.framework.core import CorePad, CorePool, CoreRows
 from ethosgen.aot.libraries.framework.library import Packed, packed
 from ethosgen.aot.libraries.framework.order import Array, padded
 from ethosgen.aot.libraries.framework.padding import BLOCK, PAD, estimate, moved, padding
@@ -80,7 +82,9 @@ def _max_pool_2d(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return pool_kernel("ethosgen_thumb_max_pool_s8", CorePool, POOL, op, tensors)
 
 
-def layers_of(form: Form, moving: Callable[[int, bool], float]) -> tuple[Packed, ...]:
+def layers_of(
+    form: Form, moving: Callable[[int, bool], float], rows: RowCopies
+) -> tuple[Packed, ...]:
     """Declare the operators of an architecture; `moving` estimates the cycles of moving bytes."""
     multiplication = form.multiplication
     depthwise_cycles = partial(depthwise.cycles, form=form)
@@ -98,9 +102,11 @@ def layers_of(form: Form, moving: Callable[[int, bool], float]) -> tuple[Packed,
         packed("UNIDIRECTIONAL_SEQUENCE_LSTM", cycles=cost.lstm)(partial(lstm_of, sums=SUMS[form])),
         packed("PAD", dtype="int16", cycles=pad_cycles)(pads),
         packed("BATCH_MATMUL", cycles=cost.matrix_product)(product_kernel),
-        *(_average_pool_2d, _max_pool_2d),
+        *(_average_pool_2d, _max_pool_2d, *rows.packs()),
     )
 
 
-ARMV7M_LAYERS = layers_of(ARMV7M, moved)
-ARMV6M_LAYERS = layers_of(ARMV6M, _moved_armv6m)
+_COPY = ("ethosgen_dsp_copy_rows", CoreRows, PAD_SOURCES)
+ARMV7M_LAYERS = layers_of(ARMV7M, moved, RowCopies(*_COPY, least=16, cycles=row_cycles))
+ARMV6M_LAYERS = layers_of(ARMV6M, _moved_armv6m, RowCopies(*_COPY, least=4, cycles=None))
+"""Copies have no estimate: there, memcpy of newlib copies bytes, at 8 instructions each."""

@@ -45,6 +45,9 @@ struct ethosgen_windows {
     int32_t rows;            /* changed */
     const int32_t *scales;
     int32_t half;            /* - (zero point + half), times 2 */
+    int32_t others;          /* vectors of a window after the first; this and the next two: see run_more */
+    int32_t back;            /* bytes from the end of a window's vectors to the next window */
+    int8_t *last;            /* changed: the output of the last window in the row */
 };
 
 typedef void ethosgen_filling(const struct ethosgen_piece *piece,

@@ -192,6 +192,60 @@ LOOP(short, FIRST_OF_ONE, NEXT_OF_ONE)
 /* Windows that need two vectors. */
 LOOP(two, FIRST_OF_TWO, NEXT_OF_TWO)
 
+/*
+ * Windows that need more vectors. The first one's weights stay in registers, the others' are loaded.
+ * lr: vectors left, then the last window's output.
+ */
+#define OTHER_VECTORS                                       \
+    "adds r7, #64\n\t"                                      \
+    "ldr lr, [r12, #96]\n\t"                                \
+    "dls lr, lr\n"                                          \
+    "4:\n\t"                                                \
+    "vldrb.8 q4, [r8], #16\n\t"                             \
+    "vldrb.8 q6, [r7], #16\n\t"                             \
+    "vmladava.s8 r0, q6, q4\n\t"                            \
+    "vldrb.8 q4, [r9], #16\n\t"                             \
+    "vldrb.8 q6, [r7], #16\n\t"                             \
+    "vmladava.s8 r2, q6, q4\n\t"                            \
+    "vldrb.8 q4, [r10], #16\n\t"                            \
+    "vldrb.8 q6, [r7], #16\n\t"                             \
+    "vmladava.s8 r4, q6, q4\n\t"                            \
+    "vldrb.8 q4, [r11], #16\n\t"                            \
+    "vldrb.8 q6, [r7], #16\n\t"                             \
+    "vmladava.s8 r6, q6, q4\n\t"                            \
+    "le lr, 4b\n\t"                                         \
+    "ldr r7, [r12, #48]\n\t"                                \
+    "ldr lr, [r12, #104]\n\t"                               \
+    "add r8, r5\n\t"                                        \
+    "add r9, r5\n\t"                                        \
+    "add r10, r5\n\t"                                       \
+    "add r11, r5\n\t"                                       \
+    "cmp r1, lr\n\t"
+#undef LOAD
+#define LOAD(line) "vldrb.8 q4, [" line "], #16\n\t"
+static ETHOSGEN_ASSEMBLY void
+run_vectors(struct ethosgen_windows *windows __attribute__((unused)),
+            const struct ethosgen_depthwise *layer __attribute__((unused)))
+{
+    __asm volatile(ENTER
+                   "mla lr, lr, r3, r1\n\t"
+                   "ldr r5, [r12, #100]\n\t"
+                   "str lr, [r12, #104]\n\t"
+                   FIRST_OF_ONE OTHER_VECTORS
+                   "beq 3f\n"
+                   "2:\n\t"
+                   NEXT_OF_ONE OTHER_VECTORS
+                   "bne 2b\n"
+                   "3:\n\t" REQUANTIZE_AND_LEAVE);
+}
+
+static void run_more(struct ethosgen_windows *windows, const struct ethosgen_depthwise *layer)
+{
+    windows->others = layer->vectors - 1;
+    windows->back = windows->by - LANES * layer->vectors;
+    run_vectors(windows, layer);
+}
+
 /* The sums of a window of 4 channels, from several vectors. */
 static inline int32x4_t sums_of(const int8_t *line0, const int8_t *weights,
                                 int32_t line_bytes, const struct ethosgen_depthwise *layer)
@@ -228,7 +282,7 @@ static inline int32x4_t sums_of(const int8_t *line0, const int8_t *weights,
     return all;
 }
 
-/* Windows of any size, and of fewer channels. */
+/* Windows of any size, of fewer channels or with unusual shifts. */
 static void run_any(struct ethosgen_windows *windows, const struct ethosgen_depthwise *layer)
 {
     const int32_t *scales = windows->scales;
@@ -327,10 +381,12 @@ LAYERS(by_4, LOOP_OF(run_by_4))
 LAYERS(by_8, LOOP_OF(run_by_8))
 LAYERS(short, LOOP_OF(run_short))
 LAYERS(two, LOOP_OF(run_two))
+LAYERS(more, LOOP_OF(run_more))
 LAYERS(any, LOOP_OF(run_any))
 
 WORDS(by_4, LOOP_OF(run_by_4))
 WORDS(by_8, LOOP_OF(run_by_8))
 WORDS(short, LOOP_OF(run_short))
 WORDS(two, LOOP_OF(run_two))
+WORDS(more, LOOP_OF(run_more))
 WORDS(any, LOOP_OF(run_any))

@@ -148,8 +148,8 @@ void ethosgen_patch_part_s8(void *patch, const void *input, int32_t y, int32_t x
  * together, so some may be stored twice; if there are fewer than 4 channels, zeros follow.
  *
  * Each function is named for what it assumes: windows of at most 16 bytes that are 1, 2, 4 or 8 bytes
- * apart (by_1 to by_8), or at any distance (short); windows of 17 to 32 bytes (two), all with at least
- * 4 channels; or any. All but the last assume shifts from -22 to -2. The outputs have no bounds: see
+ * apart (by_1 to by_8), or at any distance (short); windows of 17 to 32 bytes (two), or of more, all with at
+ * least 4 channels; or any. All but the last assume shifts from -22 to -2. The outputs have no bounds: see
  * ethosgen_limit_s8.
  */
 #define ETHOSGEN_DEPTHWISE(name)                                                               \
@@ -162,6 +162,7 @@ ETHOSGEN_DEPTHWISE(by_4);
 ETHOSGEN_DEPTHWISE(by_8);
 ETHOSGEN_DEPTHWISE(short);
 ETHOSGEN_DEPTHWISE(two);
+ETHOSGEN_DEPTHWISE(more);
 ETHOSGEN_DEPTHWISE(any);
 
 /* The same for layers with several outputs for each channel of the input. */
@@ -171,6 +172,7 @@ ETHOSGEN_DEPTHWISE(by_4_copies);
 ETHOSGEN_DEPTHWISE(by_8_copies);
 ETHOSGEN_DEPTHWISE(short_copies);
 ETHOSGEN_DEPTHWISE(two_copies);
+ETHOSGEN_DEPTHWISE(more_copies);
 ETHOSGEN_DEPTHWISE(any_copies);
 
 /* The same for multiples of 4 outputs for each channel of the input: 4 of them have one line. */
@@ -180,6 +182,7 @@ ETHOSGEN_DEPTHWISE(by_4_shared);
 ETHOSGEN_DEPTHWISE(by_8_shared);
 ETHOSGEN_DEPTHWISE(short_shared);
 ETHOSGEN_DEPTHWISE(two_shared);
+ETHOSGEN_DEPTHWISE(more_shared);
 ETHOSGEN_DEPTHWISE(any_shared);
 
 /* The same for layers with one output for each channel, and lines of 4 rows. `lines` is aligned to 4. */
@@ -187,6 +190,7 @@ ETHOSGEN_DEPTHWISE(words_by_4);
 ETHOSGEN_DEPTHWISE(words_by_8);
 ETHOSGEN_DEPTHWISE(words_short);
 ETHOSGEN_DEPTHWISE(words_two);
+ETHOSGEN_DEPTHWISE(words_more);
 ETHOSGEN_DEPTHWISE(words_any);
 
 /*

@@ -137,10 +137,10 @@ class Lines:
 
     @property
     def _loop(self) -> str:
-        if self.channels < MATRIX_CHANNELS or self.vectors > 2:
+        if self.channels < MATRIX_CHANNELS:
             return "any"
-        if self.vectors == 2:
-            return "two"
+        if self.vectors > 1:
+            return "two" if self.vectors == 2 else "more"
         return f"by_{self.window_step}" if self.window_step in FIXED_STEPS else "short"
 
     @property
@@ -184,7 +184,8 @@ class Lines:
 
     def _window(self) -> float:
         """Return the cycles of a window of 4 channels."""
-        figures = {"any": 50 + 19.0 * self.vectors, "two": 37.0, "short": 25.0}
+        figures = {"two": 37.0, "more": 28 + 16.0 * self.vectors, "short": 25.0}
+        figures["any"] = 50 + 19.0 * self.vectors
         return figures.get(self._loop, 21.0)
 
 

@@ -71,9 +71,41 @@ start:
 """
 
 
-def build_spinning(folder: Path, vectors: str) -> Path:
+ASKING_THE_TIMING_ADAPTERS = """
+    .section .vectors, "a"
+    .word 0x30001000, start + 1
+    .text
+    .thumb_func
+start:
+    movs r4, #0x24              @ SYS_EXIT's reasons: 0x20024 is a failure, 0x20026 none
+    ldr r2, =0x1117
+    ldr r0, =0x48103038         @ VERSION of the first, non-secure
+    ldr r1, [r0]
+    cmp r1, r2
+    bne end
+    ldr r0, =0x58103238         @ VERSION of the second, secure
+    ldr r1, [r0]
+    cmp r1, r2
+    bne end
+    ldr r0, =0x58103000         @ MAXR has six bits
+    ldr r1, =0x1ff
+    str r1, [r0]
+    ldr r0, =0x48103000
+    ldr r1, [r0]
+    cmp r1, #0x3f
+    bne end
+    movs r4, #0x26
+end:
+    ldr r1, =0x20000
+    orrs r1, r4
+    movs r0, #0x18
+    bkpt 0xab
+"""
+
+
+def build_spinning(folder: Path, vectors: str, code: str = SPINNING) -> Path:
     source, elf = folder / "spin.s", folder / "spin.elf"
-    source.write_text(".syntax unified\n.thumb\n" + SPINNING)
+    source.write_text(".syntax unified\n.thumb\n" + code)
     places = f"-Wl,--section-start=.vectors={vectors},-Ttext={int(vectors, 16) + 0x100:#x},-e,start"
     command = ["arm-none-eabi-gcc", "-mcpu=cortex-m55", "-nostdlib", places]
     subprocess.run([*command, str(source), "-o", str(elf)], check=True)
@@ -204,3 +236,12 @@ def test_our_own_target_runs_through_them(
     done = ethosgen("verify", DIGITS, *words)
     assert done.returncode == 0, done.stderr
     assert "PASS  digits_int8" in done.stdout and "20 outputs of 2 samples equal" in done.stdout
+
+
+def test_the_timing_adapters_answer(fvps: Path, tmp_path: Path) -> None:
+    """Arm's ML embedded evaluation kit ends at once if VERSION is not the one that it knows."""
+    elf = build_spinning(tmp_path, "0x10000000", ASKING_THE_TIMING_ADAPTERS)
+    words = settings("cpu0.semihosting-enable=1")
+    done = simulate(fvps / U55, *words, "--timelimit", "60", "-a", str(elf))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "CPU time" not in done.stdout

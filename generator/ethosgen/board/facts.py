@@ -51,6 +51,8 @@ class Npu(Table):
     """Whether it runs at privileged level."""
     clock_hz: Hz | None = None
     """Its clock rate; omit it if unknown."""
+    timing_adapters: list[Addr] = Field(default=[])
+    """Addresses of its AXI timing adapters, which FPGA images and FVPs have."""
     others: list[OtherNpu] = Field(default=[])
     """Other NPUs of the chip."""
 

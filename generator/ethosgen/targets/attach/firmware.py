@@ -335,7 +335,12 @@ def _place(attachment: Attachment, board: Board, shared: SharedRam) -> RegisterW
     assert board.npu is not None and board.npu.base_addr is not None
     base = board.npu.base_addr
     bases = (base, base ^ SECURE_ALIAS, shared.npu_base_addr)
-    return RegisterWindow(attachment.npu or board.npu.default, bases, attachment.register_bytes)
+    return RegisterWindow(
+        attachment.npu or board.npu.default,
+        bases,
+        attachment.register_bytes,
+        tuple(board.npu.timing_adapters),
+    )
 
 
 def _start_at(stub: Stub, vectors: int) -> None:

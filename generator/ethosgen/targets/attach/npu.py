@@ -13,6 +13,7 @@ from ethosgen.targets.attach import access
 from ethosgen.targets.attach.memory import GuestMemory
 from ethosgen.targets.attach.monitor import InterruptLine
 from ethosgen.targets.attach.stub import PC, XPSR, Stub
+from ethosgen.targets.attach.timing_adapter import BLOCK_BYTES, TimingAdapters
 from ethosgen.values.errors import TargetError
 
 STATUS, CMD, RESET, QREAD = 1, 2, 3, 6
@@ -66,11 +67,15 @@ NO_TROUBLES = Troubles()
 
 @dataclass(frozen=True)
 class RegisterWindow:
-    """A firmware's NPU: name, addresses of its registers, their size in bytes."""
+    """A firmware's NPU: name, addresses of its registers, their size in bytes.
+
+    `timing_adapters` are the addresses of its timing adapters.
+    """
 
     npu: str
     bases: tuple[int, ...]
     register_bytes: int
+    timing_adapters: tuple[int, ...] = ()
 
     def offset(self, addr: int) -> int | None:
         """Return the offset of a register's address, None if no register is there."""
@@ -102,6 +107,7 @@ class WatchedNpu:
         self._is_held = self._is_due = False
         self._ends_s: float | None = None
         self._strays_s = self._next_stray()
+        self._adapters = TimingAdapters(place.timing_adapters)
         self._page = np.zeros(place.register_bytes // 4, np.uint32)
         self._inferences = 0
         self._reported: StreamRun | None = None
@@ -140,10 +146,12 @@ class WatchedNpu:
         """Set the watchpoints."""
         for base in self._place.bases:
             self._stub.watch(base, self._place.register_bytes)
+        for addr in self._adapters.windows():
+            self._stub.watch(addr, BLOCK_BYTES)
 
     def owns(self, addr: int) -> bool:
         """Return whether a watchpoint's address is that of the registers."""
-        return self._place.offset(addr) is not None
+        return self._place.offset(addr) is not None or self._adapters.owns(addr)
 
     def serve(self) -> None:
         """Execute the instruction that has met the watchpoint; TargetError if none accesses words.
@@ -157,6 +165,9 @@ class WatchedNpu:
         executed = access.decode(self._stub.read(pc, access.LONGEST_BYTES), pc, self._stub.register)
         for addr, register in executed.words:
             offset = self._place.offset(addr)
+            if self._adapters.owns(addr) and addr % 4 == 0:
+                self._serve_adapter(addr, register, executed.loads)
+                continue
             if offset is None or offset % 4:
                 raise TargetError(
                     f"the instruction at 0x{pc:08x} accesses 0x{addr:08x} and the NPU's registers "
@@ -170,6 +181,13 @@ class WatchedNpu:
             self._stub.set_register(register, value)
         self._stub.set_register(XPSR, access.advanced(self._stub.register(XPSR)))
         self._stub.set_register(PC, pc + executed.size)
+
+    def _serve_adapter(self, addr: int, register: int, loads: bool) -> None:
+        """Read or write a register of a timing adapter."""
+        if loads:
+            self._stub.set_register(register, self._adapters.read(addr))
+        else:
+            self._adapters.write(addr, self._stub.register(register))
 
     def _write(self, index: int, value: int) -> None:
         if self._is_held and index == RESET:  # which ends the unfinished stream

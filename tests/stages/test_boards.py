@@ -3,7 +3,7 @@
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -37,10 +37,13 @@ TERMINALS = 3
 WAIT_S = 60.0
 
 
-def unmade(path: Path, link: str) -> Path:
+CHAIN = ((HOST, 0), (0, 1), (1, HOST))
+FORK = ((HOST, 0), (0, 1), (0, HOST), (1, HOST))
+
+
+def unmade(path: Path, link: str, ends: Sequence[tuple[int, int]] = CHAIN) -> Path:
     """Write a pipeline of two elements without their projects."""
     elements = tuple(ElementProject(f"stage_{k}", k, "corstone300", 1, 1) for k in range(2))
-    ends = ((HOST, 0), (0, 1), (1, HOST))
     handovers = tuple(HandoverFacts(a, b, (0,), 1.0, 0.0) for a, b in ends)
     reading = {"shapes": {}, "input_layout": AS_IS}
     manifest = Manifest(
@@ -127,6 +130,22 @@ def test_ports_that_do_not_fit(tmp_path: Path, link: str, ports: list[str], says
     place = unmade(tmp_path / "p", link)
     with pytest.raises(InputError, match=says):
         run(place, *ports)
+
+
+@pytest.mark.parametrize(
+    ("ports", "says"),
+    [
+        ([], "name its serial port with --port stage_0.behind.stage_1=PORT"),
+        (["stage_0.behind.stage_1=/dev/c"], "the line stage_0.behind.host ends at this machine"),
+        (["stage_0.behind=/dev/c"], "--port stage_0.behind: .*behind.stage_1"),
+    ],
+)
+def test_the_ports_of_a_fork_name_the_other_ends(
+    tmp_path: Path, ports: list[str], says: str
+) -> None:
+    place = unmade(tmp_path / "p", "serial", FORK)
+    with pytest.raises(InputError, match=says):
+        run(place, "stage_0=/dev/a", "stage_0.before=/dev/b", *ports)
 
 
 @pytest.mark.parametrize(

@@ -260,7 +260,10 @@ PARTS = (
         "systems",
         ("tests/stages/",),
         (*_of("stages/", "systems/", "targets/"), "templates/element/"),
-        core=("tests/stages/test_pipelines.py::test_three_elements_equal_the_oracle",),
+        core=(
+            "tests/stages/test_graphs.py::test_a_short_pipeline_of_the_command_line_is_a_graph",
+            "tests/stages/test_pipelines.py::test_three_elements_equal_the_oracle",
+        ),
     ),
     Part(
         "targets",

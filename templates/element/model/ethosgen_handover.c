@@ -69,9 +69,12 @@ static const uint8_t turns_{{ title }}[TURNS][{{ "RECEIVED" if title == "before"
 
 static struct handover_state {
 {% if handover.is_serial %}
-    uint32_t count[LINES_BEFORE]; /* bytes of the arriving frame */
-    uint32_t bytes[LINES_BEFORE]; /* of its tensors */
-    bool is_ignored[LINES_BEFORE]; /* the stream is out of step */
+    struct {
+        uint8_t *frame;  /* NULL until its first byte */
+        uint32_t count;  /* bytes that have arrived */
+        uint32_t stop;   /* the end of the header, and then that of the frame */
+        bool is_ignored; /* the stream is out of step */
+    } arriving[LINES_BEFORE];
 {% endif %}
     uint32_t released[LINES_BEFORE];
     uint32_t given_back[LINES_BEHIND]; /* by the element behind */
@@ -140,39 +143,51 @@ void ethosgen_handover_reset(void)
 }
 {% if handover.is_serial %}
 
+/* A line's next frame begins; return false if there is no room for it. */
+static bool begin_frame(uint32_t line)
+{
+    if (arrived[line] - state.released[line] == before[line].room) {
+        state.arriving[line].is_ignored = true;
+        fault[line] = ETHOSGEN_HANDOVER_OVERRUN;
+        return false;
+    }
+    state.arriving[line].frame = frame_of(&before[line], arrived[line]);
+    state.arriving[line].count = 0u;
+    state.arriving[line].stop = HEADER_BYTES;
+    return true;
+}
+
+/* The header of a line's frame, or the whole frame has arrived. */
+static void end_part(uint32_t line)
+{
+    struct ethosgen_handover_header header;
+
+    if (state.arriving[line].stop != HEADER_BYTES) {
+        state.arriving[line].frame = NULL;
+        atomic_signal_fence(memory_order_seq_cst); /* write the frame before its number */
+        arrived[line] = arrived[line] + 1u;
+        return;
+    }
+    (void)memcpy((uint8_t *)&header, state.arriving[line].frame, sizeof header);
+    uint32_t found = check_size(line, &header);
+    state.arriving[line].stop = HEADER_BYTES + header.bytes + END_BYTES;
+    if (found != 0u) {
+        state.arriving[line].is_ignored = true;
+        fault[line] = found;
+    }
+}
+
 void ethosgen_handover_take(uint32_t line, uint8_t byte)
 {
-    const uint32_t number = arrived[line];
-
-    if (state.is_ignored[line]) {
+    if (state.arriving[line].is_ignored || (state.arriving[line].frame == NULL && !begin_frame(line))) {
         return;
     }
-    if (number - state.released[line] == before[line].room) {
-        state.is_ignored[line] = true;
-        fault[line] = ETHOSGEN_HANDOVER_OVERRUN;
-        return;
-    }
-    uint8_t *frame = frame_of(&before[line], number);
-    uint32_t count = state.count[line];
-    frame[count] = byte;
+    uint32_t count = state.arriving[line].count;
+    state.arriving[line].frame[count] = byte;
     count++;
-    state.count[line] = count;
-    if (count == HEADER_BYTES) {
-        struct ethosgen_handover_header header;
-
-        (void)memcpy((uint8_t *)&header, frame, sizeof header);
-        uint32_t found = check_size(line, &header);
-        state.bytes[line] = header.bytes;
-        if (found != 0u) {
-            state.is_ignored[line] = true;
-            fault[line] = found;
-            return;
-        }
-    }
-    if (count >= HEADER_BYTES && count == HEADER_BYTES + state.bytes[line] + END_BYTES) {
-        state.count[line] = 0u;
-        atomic_signal_fence(memory_order_seq_cst); /* write the frame before its number */
-        arrived[line] = number + 1u;
+    state.arriving[line].count = count;
+    if (count == state.arriving[line].stop) {
+        end_part(line);
     }
 }
 {% else %}

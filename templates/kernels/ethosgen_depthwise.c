@@ -52,6 +52,83 @@ void ethosgen_spread_copies(const struct ethosgen_piece *piece,
     }
 }
 
+/* Copy two rows of 8 channels, the second one `row_step` bytes after the first, as 16-bit numbers. */
+static inline void spread_two(int8_t *to, const int8_t *from, uint32_t inside, uint16x8_t lines,
+                              const struct ethosgen_piece *piece, int32_t height)
+{
+    register int32_t times __asm("lr") = piece->columns;
+    const int8_t *next = from + piece->row_step;
+
+    /* q0, q1: vectors of both rows. lr: columns left, which are `times`. */
+    __asm volatile("vmsr p0, %[inside]\n\t"
+                   "wls lr, lr, 2f\n"
+                   "1:\n\t"
+                   "vpstt\n\t"
+                   "vldrbt.u16 q1, [%[next]]\n\t"
+                   "vldrbt.u16 q0, [%[from]]\n\t"
+                   "add %[next], %[step]\n\t"
+                   "vsli.16 q0, q1, #8\n\t"
+                   "add %[from], %[step]\n\t"
+                   "vstrh.16 q0, [%[to], %q[lines]]\n\t"
+                   "add %[to], %[height]\n\t"
+                   "le lr, 1b\n"
+                   "2:"
+                   : [to] "+r"(to), [from] "+l"(from), [next] "+l"(next), "+r"(times)
+                   : [step] "r"(piece->step), [height] "r"(height), [inside] "r"(inside),
+                     [lines] "w"(lines)
+                   : "q0", "q1", "memory" ETHOSGEN_P0);
+}
+
+/* Copy a row of 8 channels. */
+static inline void spread_one(int8_t *to, const int8_t *from, uint32_t inside, uint16x8_t lines,
+                              const struct ethosgen_piece *piece, int32_t height)
+{
+    register int32_t times __asm("lr") = piece->columns;
+
+    /* q0: a vector. lr: columns left, which are `times`. */
+    __asm volatile("vmsr p0, %[inside]\n\t"
+                   "wls lr, lr, 2f\n"
+                   "1:\n\t"
+                   "vpst\n\t"
+                   "vldrbt.u16 q0, [%[from]]\n\t"
+                   "add %[from], %[step]\n\t"
+                   "vstrb.16 q0, [%[to], %q[lines]]\n\t"
+                   "add %[to], %[height]\n\t"
+                   "le lr, 1b\n"
+                   "2:"
+                   : [to] "+r"(to), [from] "+l"(from), "+r"(times)
+                   : [step] "r"(piece->step), [height] "r"(height), [inside] "r"(inside),
+                     [lines] "w"(lines)
+                   : "q0", "memory" ETHOSGEN_P0);
+}
+
+/* Copy rows to lines whose columns are pairs of rows; rows before and behind all pairs are single. */
+void ethosgen_spread_pairs(const struct ethosgen_piece *piece,
+                           const struct ethosgen_depthwise *layer)
+{
+    uint16x8_t lines = lines_of(layer);
+
+    for (int32_t channel = 0; channel < piece->channels; channel += HALF) {
+        uint32_t inside = vctp16q((uint32_t)piece->channels - (uint32_t)channel);
+        const int8_t *from = piece->from + channel;
+        int8_t *to = piece->to + channel * layer->line_bytes;
+        int32_t rows = piece->rows;
+
+        while (rows > 0) {
+            int32_t taken = (uintptr_t)to % 2u == 0u && rows > 1 ? 2 : 1;
+
+            if (taken == 2) {
+                spread_two(to, from, inside, lines, piece, layer->height);
+            } else {
+                spread_one(to, from, inside, lines, piece, layer->height);
+            }
+            from = &from[taken * piece->row_step];
+            to = &to[taken];
+            rows -= taken;
+        }
+    }
+}
+
 void ethosgen_spread(const struct ethosgen_piece *piece, const struct ethosgen_depthwise *layer)
 {
     int32_t height = layer->height, step = piece->step, columns = piece->columns;
@@ -226,6 +303,12 @@ void ethosgen_spread_copies(const struct ethosgen_piece *piece,
 }
 
 void ethosgen_spread(const struct ethosgen_piece *piece, const struct ethosgen_depthwise *layer)
+{
+    ethosgen_spread_copies(piece, layer);
+}
+
+void ethosgen_spread_pairs(const struct ethosgen_piece *piece,
+                           const struct ethosgen_depthwise *layer)
 {
     ethosgen_spread_copies(piece, layer);
 }

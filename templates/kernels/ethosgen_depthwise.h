@@ -57,10 +57,11 @@ typedef void ethosgen_loop(struct ethosgen_windows *windows,
 
 /*
  * Copy pixels to their lines; or several times, to the lines of adjacent channels, or to one line for 4
- * of them; or to lines of 4 rows, with padding for missing rows.
+ * of them; or two rows at a time, to lines of an even number of rows; or to lines of 4 rows, with padding
+ * for missing rows.
  */
 ethosgen_filling ethosgen_spread, ethosgen_spread_copies, ethosgen_spread_shared;
-ethosgen_filling ethosgen_spread_words;
+ethosgen_filling ethosgen_spread_pairs, ethosgen_spread_words;
 
 /* The lines of a layer, its constants, the functions that fill and read the lines, and their state. */
 struct ethosgen_lines {

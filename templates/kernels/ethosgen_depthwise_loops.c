@@ -350,7 +350,7 @@ static void run(struct ethosgen_windows *windows, const struct ethosgen_depthwis
 
 /*
  * The functions of a loop: for one output per channel; for several, and for groups of 4 with one line;
- * and for lines of 4 rows. `distance` is between the lines of 4 channels.
+ * for lines of 6, 8, ... rows; and for lines of 4 rows. `distance` is between the lines of 4 channels.
  */
 #define LAYER(name, copy_function, loop_function, distance, padding)                           \
     void ethosgen_depthwise_##name##_s8(int8_t *output, const int8_t *input, int8_t *lines,    \
@@ -372,6 +372,8 @@ static void run(struct ethosgen_windows *windows, const struct ethosgen_depthwis
     LAYER(name, ethosgen_spread, loop, layer->line_bytes, 1)                                   \
     LAYER(name##_copies, ethosgen_spread_copies, loop, layer->line_bytes, 1)                   \
     LAYER(name##_shared, ethosgen_spread_shared, loop, 0, 1)
+#define PAIRS(name, loop)                                                                      \
+    LAYER(name##_pairs, ethosgen_spread_pairs, loop, layer->line_bytes, 1)
 #define WORDS(name, loop)                                                                      \
     LAYER(words_##name, ethosgen_spread_words, loop, layer->line_bytes, 0)
 
@@ -383,6 +385,9 @@ LAYERS(short, LOOP_OF(run_short))
 LAYERS(two, LOOP_OF(run_two))
 LAYERS(more, LOOP_OF(run_more))
 LAYERS(any, LOOP_OF(run_any))
+
+PAIRS(two, LOOP_OF(run_two))
+PAIRS(more, LOOP_OF(run_more))
 
 WORDS(by_4, LOOP_OF(run_by_4))
 WORDS(by_8, LOOP_OF(run_by_8))

@@ -185,6 +185,10 @@ ETHOSGEN_DEPTHWISE(two_shared);
 ETHOSGEN_DEPTHWISE(more_shared);
 ETHOSGEN_DEPTHWISE(any_shared);
 
+/* The same for layers with one output for each channel, and lines of 6, 8, ... rows. `lines` is even. */
+ETHOSGEN_DEPTHWISE(two_pairs);
+ETHOSGEN_DEPTHWISE(more_pairs);
+
 /* The same for layers with one output for each channel, and lines of 4 rows. `lines` is aligned to 4. */
 ETHOSGEN_DEPTHWISE(words_by_4);
 ETHOSGEN_DEPTHWISE(words_by_8);

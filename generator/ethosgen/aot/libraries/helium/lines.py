@@ -22,6 +22,8 @@ ROOM = 2048
 """Bytes of lines that are worth fewer, larger blocks of channels."""
 FIXED_STEPS = (1, 2, 4, 8)
 """The distances of windows for which the kernel has a loop of its own."""
+PAIRED = ("two", "more")
+"""The loops that have functions for pairs of rows."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +83,8 @@ class Lines:
         """The bytes of a line, including those that the last window reads beyond its taps."""
         last = (self.pixels - 1) * self.window_step + self.height - 1
         read = max(self.columns * self.height, last + self.vectors * MATRIX_DEPTH)
-        return rounded_up(read, WORD if self.is_words else self.sharing)
+        unit = 2 if self.is_pairs else self.sharing
+        return rounded_up(read, WORD if self.is_words else unit)
 
     @property
     def sharing(self) -> int:
@@ -92,6 +95,11 @@ class Lines:
     def is_words(self) -> bool:
         """Whether the columns are words, which the kernel writes in one go."""
         return self.height == WORD and self.copies == 1
+
+    @property
+    def is_pairs(self) -> bool:
+        """Whether the kernel writes pairs of rows, as numbers of 16 bits."""
+        return self.copies == 1 and self.height > WORD and self.height % 2 == 0
 
     @property
     def block(self) -> int:
@@ -133,7 +141,9 @@ class Lines:
             return f"words_{loop}"
         if self.sharing > 1:
             return f"{loop}_shared"
-        return f"{loop}_copies" if self.copies > 1 else loop
+        if self.copies > 1:
+            return f"{loop}_copies"
+        return f"{loop}_pairs" if self.is_pairs and loop in PAIRED else loop
 
     @property
     def _loop(self) -> str:
@@ -179,8 +189,18 @@ class Lines:
         """Return the cycles of filling a piece's lines."""
         if self.is_words:
             return strips * pieces(self.channels, MATRIX_DEPTH) * (90 + 40.5 * self.columns)
-        copied = self.rows * (40 + 10.5 * self.columns)
+        copied = self.rows * self._row()
         return pieces(self.channels // self.sharing, COPIED) * (20 * strips + copied)
+
+    def _row(self) -> float:
+        """Return the cycles of copying a row, alone or, as far as possible, in pairs."""
+        single = 40 + 10.5 * self.columns
+        if not self.is_pairs or self._loop not in PAIRED:
+            return single
+        outputs = min(self.shared, self.across.target)
+        pairs, rest = divmod((outputs - 1) * self.across.stride + self.across.taps, 2)
+        alone = 45 + 12.0 * self.columns
+        return (pairs * (45 + 15.0 * self.columns) + rest * alone) / (2 * pairs + rest)
 
     def _window(self) -> float:
         """Return the cycles of a window of 4 channels."""

@@ -331,6 +331,10 @@ def _outputs(opened: Opened, sample: Arrays, frames: Sequence[bytes] | None) -> 
         outputs |= decode(graph, wiring.edges[edge].tensors, data)
     for i in set(graph.outputs) & set(graph.inputs):
         outputs[graph.tensors[i].name] = fitting(sample, graph.tensors[i])
+    for i in set(graph.outputs):  # nobody computes or hands over a constant
+        constant = graph.tensors[i].data
+        if constant is not None:
+            outputs |= decode(graph, [i], constant)
     return outputs
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from bench.measure import networks
 from ethosgen.board import load_board
-from ethosgen.board.system import LinkKind, uniform_system
+from ethosgen.board.system import uniform_system
+from ethosgen.board.system_facts import LinkKind
 from ethosgen.flow.planning import read
 from ethosgen.stages.cuts import positions
 from ethosgen.systems.elements import build_pipeline, run_pipeline

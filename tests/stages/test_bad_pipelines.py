@@ -1,5 +1,6 @@
 """Bad input for `pipeline`: one sentence, and nothing half-written."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from ethosgen.values.errors import CapacityError, EthosgenError, InputError
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Criteria, Inputs
 from tests import ROOT
+from tests.stages.test_cuts import residual
+from tests.stages.test_graphs import saved
 from tests.support.needs import needs_build, needs_qemu
 
 DIGITS = str(ROOT / "demo" / "digits_int8.tflite")
@@ -131,6 +134,12 @@ def test_two_cores_of_one_chip_build(tmp_path: Path) -> None:
             "element 'hp': .*is not inside that",
         ),
         ("memories.sram0", "memories.sram9", "'alif-e7-hp' has no memory 'sram9'; it has: itcm"),
+        ('name = "he"', 'name = "one_element"', "called 'one_element', which stands for the whole"),
+        (
+            'name = "he"',
+            'name = "host"',
+            "none can be called 'host', which stands for this machine",
+        ),
         ('name = "hp"', 'name = "../hp"', "elements\\[0\\]\\.name: it must match"),
         (
             'board = "alif-e7-hp"',
@@ -194,3 +203,35 @@ def test_a_damaged_manifest_is_refused(tmp_path: Path, text: str) -> None:
     for command in ("build", "run"):
         with pytest.raises(InputError, match=r"damaged|has format 99"):
             run(command, tmp_path)
+
+
+def test_a_manifest_from_before_graphs_says_what_to_do(tmp_path: Path) -> None:
+    place = tmp_path / "p"
+    run("pipeline", DIGITS, "--stages", "2", "--board", "corstone300", "-o", place)
+    content = json.loads((place / "pipeline.json").read_text())
+    del content["handovers"], content["mesh"]
+    (place / "pipeline.json").write_text(json.dumps(content))
+    again = ("pipeline", DIGITS, "--stages", "2", "--board", "corstone300", "-o", place)
+    for command in (("build", place), ("run", place), again):
+        with pytest.raises(InputError, match="could not hand over along a graph; generate the pip"):
+            run(*command)
+
+
+@pytest.mark.parametrize(
+    ("network", "change"), [(DIGITS, ("--link", "shared")), ("", ("--topology", "graph"))]
+)
+def test_other_links_do_not_keep_the_driver_of_the_old_ones(
+    tmp_path: Path, network: str, change: tuple[str, str]
+) -> None:
+    file = network or str(saved(residual(), tmp_path))
+    place = tmp_path / "p"
+    words = ("pipeline", file, "--stages", "3", "--board", "corstone300", "-o", place)
+    run(*words)
+    mine = place / "stage_1" / "app" / "element.c"
+    mine.write_text(mine.read_text() + "/* mine */\n")
+    was = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
+    with pytest.raises(InputError, match=r"have other links, for which their board/link\.c is"):
+        run(*words, *change)
+    run(*words)
+    assert mine.read_bytes() == was[mine]
+    assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == was

@@ -4,6 +4,7 @@ import json
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -249,6 +250,24 @@ def test_an_element_of_a_graph_that_answers_wrongly_is_named(
     assert report.suspect.difference.sample == 1
 
 
+@needs_build
+@needs_qemu
+def test_outputs_that_no_element_computes_are_complete(tmp_path: Path) -> None:
+    net = NetworkBuilder("given", seed=2)
+    x = net.input((1, 4, 4, 4))
+    y = net.relu(net.conv2d(x, 4, scale=0.05, zero_point=3))
+    file = tmp_path / "given.tflite"
+    file.write_bytes(net.build(y, x, net.constant(np.arange(4, dtype="int8").reshape(1, 4))))
+    place = tmp_path / "p"
+    words = ("--stages", "2", "--board", "corstone300", "--npu", "none", "--topology", "graph")
+    pipeline(file, *words, "-o", place)
+    build_pipeline(place, Watch())
+    report = run(place, 3)
+    assert report.verdict == "PASS"
+    assert report.golden is not None and report.golden.elements == 3 * (64 + 64 + 4)
+    assert report.is_alone_equal
+
+
 # ---- system files -----------------------------------------------------------------------------
 
 THREE = "".join(f'[[elements]]\nname = "{name}"\nboard = "corstone300"\n' for name in "abc")
@@ -284,9 +303,15 @@ def test_links_say_where_frames_go(tmp_path: Path) -> None:
         ("", "[[links]]\nlatency_us = 1\n", "bytes_per_s is missing"),
         ("", link("a", "d"), r"links\[0\]\.to: .*'d'"),
         ("", link("b", "a"), r"links\[0\]: 'b' is not before 'a' in the list of elements"),
+        ("", link("a", "a"), r"links\[0\]: it leads from 'a' to itself; name another element"),
         ("", link("a", "b") * 2, r"links\[1\]: another also leads from 'a' to 'b'"),
         ('topology = "graph"\n', link("a", "b"), "topology: the links say with from and to"),
         ('topology = "graph"\n', "[[links]]\nbytes_per_s = 1\n" * 2, "give each from and to"),
+        (
+            "",
+            "[[links]]\nbytes_per_s = 1\n" * 3,
+            "links: there are 3 for 3 elements; write 2, one for each pair of neighbours, or one",
+        ),
         ('topology = "ring"\n', "", "topology: it must be 'chain' or 'graph'"),
     ],
 )

@@ -253,9 +253,12 @@ def test_a_damaged_packet_is_never_answered(square: Path, at: int) -> None:
     [
         (("rows = 2", "rows = 3"), "2 columns and 3 rows need 6 elements, but there are 4"),
         (("rows = 2", "rows = 0"), "rows"),
-        (('link = "mesh"', 'link = "serial"'), 'mesh: link = "mesh" needs it, and no other link'),
+        (('link = "mesh"', 'link = "serial"'), 'mesh: is only for link = "mesh"; delete it'),
         (("corstone300", "mps2-an386"), "board 'mps2-an386' cannot route packets; a mesh needs 4"),
-        (("[mesh]\ncolumns = 2\nrows = 2\n", ""), 'mesh: link = "mesh" needs it'),
+        (
+            ("[mesh]\ncolumns = 2\nrows = 2\n", ""),
+            r"mesh: it is missing; add \[mesh\] with columns and rows",
+        ),
     ],
 )
 def test_wrong_meshes(tmp_path: Path, change: tuple[str, str], says: str) -> None:

@@ -172,7 +172,8 @@ def _system(
     replicas: tuple[int, ...],
 ) -> Any:
     from ethosgen.board import load_board
-    from ethosgen.board.system import LINK_KINDS, TOPOLOGIES, load_system, uniform_system
+    from ethosgen.board.system import load_system, uniform_system
+    from ethosgen.board.system_facts import LINK_KINDS, TOPOLOGIES
 
     if path is not None:
         options: dict[str, Any] = {

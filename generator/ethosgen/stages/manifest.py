@@ -12,6 +12,8 @@ from ethosgen.version import __version__
 
 MANIFEST = "pipeline.json"
 FORMAT = 1
+_SINCE_GRAPHS = frozenset({"handovers", "mesh"})
+"""Fields that the first manifests, of the same format, do not have."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,11 @@ def open_manifest(directory: Path) -> Manifest:
             raise InputError(
                 f"'{path}' has format {content['format']}, but this ethosgen reads {FORMAT}; "
                 f"use ethosgen {content['ethosgen']}, or generate the pipeline again elsewhere"
+            )
+        if content.keys().isdisjoint(_SINCE_GRAPHS) and "window" in content:
+            raise InputError(
+                f"'{path}' is from an ethosgen that could not hand over along a graph; generate "
+                "the pipeline again elsewhere, and copy your applications"
             )
         return _read(content)
     except OSError as error:

@@ -99,6 +99,7 @@ def create_pipeline(
     place = directory or Path(f"{network.name}_pipeline")
     _require_new_or_same(place, network, system)
     boundaries, wiring, made = _fitting(network, system, estimates, options, watch, cuts)
+    _require_same_lines(place, wiring)
     stages = cut(network, boundaries)
     alone, why_not = _alone(network, system.elements[0], options, watch)
     manifest = _manifest(estimates, boundaries, wiring, why_not, options)
@@ -396,6 +397,24 @@ def _require_new_or_same(place: Path, network: Network, system: System) -> None:
             f"'{place}' is a pipeline of '{there.network}' for "
             f"{', '.join(element.name for element in there.elements)}; choose another with -o"
         )
+    mesh = (system.mesh.columns, system.mesh.rows) if system.mesh else None
+    if (there.link, there.mesh) != (system.link, mesh):
+        raise _other_links(place)
+
+
+def _require_same_lines(place: Path, wiring: Wiring) -> None:
+    """Raise InputError if a pipeline is there whose elements have other lines."""
+    if is_pipeline(place):
+        there = [(each.sender, each.receiver) for each in open_manifest(place).handovers]
+        if there != [(edge.sender, edge.receiver) for edge in wiring.edges]:
+            raise _other_links(place)
+
+
+def _other_links(place: Path) -> InputError:
+    return InputError(
+        f"the elements of the pipeline in '{place}' have other links, for which their board/link.c "
+        "is written; that file is yours and stays, so choose another folder with -o"
+    )
 
 
 def _write(place: Path, files: dict[str, bytes], projects: dict[str, Project]) -> None:

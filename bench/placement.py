@@ -17,6 +17,7 @@ import numpy as np
 from ethosgen.stages.task_graph import TaskGraph
 from ethosgen.values.watch import Watch
 from ethosgen_place.adjacency import adjacency_of
+from ethosgen_place.arrays import Ints
 from ethosgen_place.bipartitioning import bisect
 from ethosgen_place.bound import bound_of
 from ethosgen_place.layout import Placement
@@ -25,7 +26,6 @@ from ethosgen_place.ports import pulls_of
 from ethosgen_place.replication import lanes
 from ethosgen_place.simulation import simulate_steadily
 from ethosgen_place.system import Mesh, MeshElement, MeshSystem
-from ethosgen_place.traffic import Ints
 
 MESH = Mesh(width=192, height=38)
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethosgen_place.traffic import Floats, Flows, Ints
+from ethosgen_place.arrays import Floats, Ints
+from ethosgen_place.traffic import Flows
 
 
 @dataclass(frozen=True)

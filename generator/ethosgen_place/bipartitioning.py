@@ -12,9 +12,9 @@ import numpy as np
 import pymetis
 
 from ethosgen_place.adjacency import Adjacency
+from ethosgen_place.arrays import Floats, Ints
 from ethosgen_place.ports import Pulls
 from ethosgen_place.system import Mesh
-from ethosgen_place.traffic import Floats, Ints
 
 _LARGEST_WEIGHT = 1 << 20
 """METIS counts in integers of 32 bits."""

@@ -50,7 +50,7 @@ def _of_links(layout: Placement) -> Bound:
 
 
 def _of_hand_overs(layout: Placement) -> Bound:
-    replication, link = layout.replication, layout.system.link
+    replication = layout.replication
     flows = replication.flows
     if not len(flows.senders):
         return Bound(0.0, "nothing")
@@ -60,7 +60,7 @@ def _of_hand_overs(layout: Placement) -> Bound:
         sizes.append(np.tile(each, (replication.pairs(i, j), 1)))
     edges = np.concatenate(sizes)
     ways = layout.routing.hops(flows, layout.elements)
-    transfers = ways * link.latency_s + edges[:, 0] / link.bytes_per_s
+    transfers = layout.system.link.transfers_s(ways, edges[:, 0])
     periods = (transfers + layout.seconds[flows.receivers]) / edges[:, 1]
     worst = int(np.argmax(periods))
     sender, other = (layout.title(int(ends[worst])) for ends in (flows.senders, flows.receivers))
@@ -68,14 +68,14 @@ def _of_hand_overs(layout: Placement) -> Bound:
 
 
 def _of_inputs(layout: Placement) -> Bound:
-    replication, link = layout.replication, layout.system.link
+    replication = layout.replication
     sizes = np.array([task.input_bytes for task in replication.graph.tasks])
     some = np.flatnonzero(sizes[replication.task_of])
     if not len(some):
         return Bound(0.0, "nothing")
     tasks = replication.task_of[some]
     ways = layout.gates[0].links[layout.elements[some]]
-    transfers = ways * link.latency_s + sizes[tasks] / link.bytes_per_s
+    transfers = layout.system.link.transfers_s(ways, sizes[tasks])
     counts = np.array(replication.counts)[tasks]
     periods = (transfers + layout.seconds[some]) / (LEAST * counts)
     worst = int(np.argmax(periods))

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen_place.arrays import Floats, Ints
 from ethosgen_place.ports import Gate, gates_of, port_flows
 from ethosgen_place.routing import Routing, routing_of
 from ethosgen_place.system import MeshSystem
-from ethosgen_place.traffic import Floats, Flows, Ints, Replication
+from ethosgen_place.traffic import Flows, Replication
 
 _MOST_TURNS = 64
 """The samples whose latency alone is computed: replicas take turns, so each may go another way."""
@@ -90,22 +91,19 @@ class Placement:
         on = [first + sample % count for first, count in pairs]
         places = self.elements[on].tolist()
         gates = [gate.links[places].tolist() for gate in self.gates]
+        transfer_s = self.system.link.transfer_s
         ready, latency = [0.0] * len(on), 0.0
         for number in graph.order:
             task = graph.tasks[number]
-            came = self._transfer_s(gates[0][number], task.input_bytes)
+            came = transfer_s(gates[0][number], task.input_bytes)
             end = max(ready[number], came) + float(self.seconds[on[number]])
-            latency = max(latency, end + self._transfer_s(gates[1][number], task.output_bytes))
+            latency = max(latency, end + transfer_s(gates[1][number], task.output_bytes))
             for edge in graph.outgoing[number]:
                 receiver = graph.ends[edge][1]
                 links = len(self.routing.route(places[number], places[receiver]))
-                came = end + self._transfer_s(links, graph.edges[edge].bytes)
+                came = end + transfer_s(links, graph.edges[edge].bytes)
                 ready[receiver] = max(ready[receiver], came)
         return latency
-
-    def _transfer_s(self, links: int, size: int) -> float:
-        link = self.system.link
-        return links * link.latency_s + size / link.bytes_per_s if size else 0.0
 
     @property
     def energy_j(self) -> tuple[float, float]:

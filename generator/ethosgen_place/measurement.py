@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ethosgen_place.traffic import Floats
+from ethosgen_place.arrays import Floats
 
 _STEADY = 0.01
 """The change of the period, as a share of it, below which the mesh is steady."""

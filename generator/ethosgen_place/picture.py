@@ -9,9 +9,10 @@ import numpy as np
 from ethosgen.plots.canvas import picture
 from ethosgen.values.multiples import pieces
 from ethosgen.values.time import percent
+from ethosgen_place.arrays import Floats
 from ethosgen_place.layout import Placement
 from ethosgen_place.report import PlacementReport, rate
-from ethosgen_place.traffic import EAST, NORTH, SOUTH, WEST, Floats
+from ethosgen_place.traffic import EAST, NORTH, SOUTH, WEST
 
 Colour = Sequence[int]
 """Red, green and blue from 0 to 255."""

@@ -19,6 +19,7 @@ from ethosgen.values.errors import CapacityError
 from ethosgen.values.grammar import counted
 from ethosgen.values.watch import Watch
 from ethosgen_place.adjacency import adjacency_of
+from ethosgen_place.arrays import Ints
 from ethosgen_place.bound import bound_of
 from ethosgen_place.buffers import base_bytes, depths, describe_need
 from ethosgen_place.layout import Placement
@@ -27,7 +28,7 @@ from ethosgen_place.refinement import refine
 from ethosgen_place.region import compact, fitted
 from ethosgen_place.replication import Demand, balance, balance_in_lanes, slowest
 from ethosgen_place.system import MeshSystem
-from ethosgen_place.traffic import Ints, Replication
+from ethosgen_place.traffic import Replication
 
 TOLERANCES = (0.02, 0.1, 0.3)
 """The shares by which lanes may make the slowest stage slower, tried while links are slower."""

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ethosgen.values.errors import InputError
+from ethosgen_place.arrays import Floats, Ints
 from ethosgen_place.system import Mesh, MeshSystem, PortPlaces
-from ethosgen_place.traffic import Floats, Flows, Ints, Replication
+from ethosgen_place.traffic import Flows, Replication
 
 
 @dataclass(frozen=True)

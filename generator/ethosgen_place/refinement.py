@@ -12,9 +12,9 @@ from itertools import pairwise
 import numpy as np
 
 from ethosgen_place.adjacency import Adjacency
+from ethosgen_place.arrays import Ints
 from ethosgen_place.ports import Pulls
 from ethosgen_place.system import Mesh
-from ethosgen_place.traffic import Ints
 
 _MOST_PASSES = 40
 _MOST_EFFORT = 10_000_000

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from ethosgen_place.arrays import Ints
 from ethosgen_place.system import Mesh
-from ethosgen_place.traffic import Ints
 
 
 def compact(usable: Ints, count: int, mesh: Mesh) -> Ints:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen_place.arrays import Floats
 from ethosgen_place.bound import Bound, bound_of, link_title
 from ethosgen_place.buffers import wanted_depths
 from ethosgen_place.layout import Placement
 from ethosgen_place.measurement import Simulated
 from ethosgen_place.replication import lanes
-from ethosgen_place.traffic import Floats
 
 
 def rate(value: float) -> str:

@@ -11,15 +11,14 @@ from functools import cached_property
 
 import numpy as np
 
+from ethosgen_place.arrays import Floats, Ints
 from ethosgen_place.system import STEPS, Mesh, MeshSystem
 from ethosgen_place.traffic import (
     EAST,
     NORTH,
     SOUTH,
     WEST,
-    Floats,
     Flows,
-    Ints,
     hops,
     link_bytes,
     route,

@@ -34,11 +34,11 @@ from ethosgen.values.errors import InternalError
 from ethosgen.values.grammar import counted
 from ethosgen.values.multiples import pieces
 from ethosgen.values.watch import Watch
+from ethosgen_place.arrays import Floats
 from ethosgen_place.bound import bound_of
 from ethosgen_place.buffers import LEAST
 from ethosgen_place.layout import Placement
 from ethosgen_place.measurement import Simulated
-from ethosgen_place.traffic import Floats
 
 _MOST_EVENTS = 5_000_000
 """About 20 s; fewer samples are simulated rather than more events, unless the user asks."""
@@ -92,19 +92,16 @@ def _in_flight(layout: Placement) -> int:
     graph, link = layout.replication.graph, layout.system.link
     seconds = np.zeros(len(graph.tasks))
     np.maximum.at(seconds, layout.replication.task_of, layout.seconds)
-    latency_s = int(layout.hops.max(initial=0)) * link.latency_s
-
-    def way(size: int) -> float:
-        return size / link.bytes_per_s + latency_s if size else 0.0
-
+    most = int(layout.hops.max(initial=0))
     done = [0.0] * len(graph.tasks)
     for task in graph.order:
-        arrivals = [way(graph.tasks[task].input_bytes)]
+        arrivals = [link.transfer_s(most, graph.tasks[task].input_bytes)]
         for e in graph.incoming[task]:
-            arrivals.append(done[graph.ends[e][0]] + way(graph.edges[e].bytes))
+            arrivals.append(done[graph.ends[e][0]] + link.transfer_s(most, graph.edges[e].bytes))
         done[task] = max(arrivals) + float(seconds[task])
-    out = (time + way(task.output_bytes) for time, task in zip(done, graph.tasks, strict=True))
-    return int(np.ceil(max(out) / bound_of(layout).period_s)) + 1
+    ends = zip(done, graph.tasks, strict=True)
+    last = max(time + link.transfer_s(most, task.output_bytes) for time, task in ends)
+    return int(np.ceil(last / bound_of(layout).period_s)) + 1
 
 
 def _affordable(layout: Placement) -> int:

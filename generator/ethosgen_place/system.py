@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, model_validator
 
 from ethosgen.stages.task_graph import MOST, MOST_ELEMENTS, Figure, GraphTable
 from ethosgen.values.grammar import counted
+from ethosgen_place.arrays import Floats, Ints
 
 Rate = Annotated[float, Field(gt=0, le=1e15)]
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -98,6 +99,14 @@ class Link(GraphTable):
     """Its bandwidth."""
     latency_s: Annotated[float, Field(ge=0, le=1)] = 20e-9
     """The time from the start of a transfer on it until the next link can start."""
+
+    def transfer_s(self, links: int, size: int) -> float:
+        """Return the seconds of a transfer that never waits, by virtual cut-through; 0 for none."""
+        return links * self.latency_s + size / self.bytes_per_s if size else 0.0
+
+    def transfers_s(self, links: Ints, sizes: Ints) -> Floats:
+        """Return the seconds of several transfers, each of at least one byte."""
+        return links * self.latency_s + sizes / self.bytes_per_s
 
 
 class Ports(GraphTable):

@@ -9,15 +9,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from ethosgen.stages.task_graph import TaskGraph
+from ethosgen_place.arrays import Floats, Ints
 from ethosgen_place.system import Mesh
-
-Ints = np.ndarray[Any, np.dtype[np.int64]]
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 EAST, WEST, SOUTH, NORTH = range(4)
 """Directions, by their places in STEPS. Link 4 * e + d leaves element e in direction d."""

@@ -11,6 +11,7 @@ import simpy
 
 from ethosgen.values.errors import InternalError
 from ethosgen.values.watch import Watch
+from ethosgen_place.arrays import Floats
 from ethosgen_place.bound import bound_of
 from ethosgen_place.command import report_lines
 from ethosgen_place.layout import Placement
@@ -22,7 +23,7 @@ from ethosgen_place.simulation import (
     simulate,
     simulate_steadily,
 )
-from ethosgen_place.traffic import Floats, link_bytes, route
+from ethosgen_place.traffic import link_bytes, route
 from tests.support.task_graphs import (
     BYTES_PER_S,
     CLOCK_HZ,

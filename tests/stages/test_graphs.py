@@ -2,6 +2,7 @@
 
 import json
 import signal
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -335,6 +336,45 @@ def test_links_that_lead_nowhere_are_one_sentence(tmp_path: Path) -> None:
     ):
         pipeline(file, "--system", system, "-o", tmp_path / "p")
     assert not (tmp_path / "p").exists()
+
+
+def forked() -> Network:
+    """Return two branches of unequal work, each with an output of its own."""
+    net = NetworkBuilder("forked", seed=8)
+    first = net.relu(net.input((1, 8, 8, 4)))
+    left = net.relu(net.relu(first))
+    right = first
+    for _ in range(3):
+        right = net.conv2d(right, 4, scale=0.05, zero_point=3)
+    return parse_network(net.build(left, right), "forked")
+
+
+def test_the_cuts_follow_the_links(tmp_path: Path) -> None:
+    """Of all cuts only the one between the branches needs no link from b to c."""
+    file = saved(forked(), tmp_path)
+    system = system_of(tmp_path / "s.toml", link("a", "b") + link("a", "c"))
+    pipeline(file, "--system", system, "-o", tmp_path / "p")
+    opened = open_pipeline(tmp_path / "p", Watch())
+    assert opened.manifest.boundaries == (0, 1, 3, 6)
+    ends = [(edge.sender, edge.receiver) for edge in opened.wiring.edges]
+    assert ends == [(HOST, 0), (0, 1), (0, 2), (1, HOST), (2, HOST)]
+
+
+def test_no_element_of_a_graph_is_idle(tmp_path: Path) -> None:
+    """Nobody reads what the second operator makes: it is never alone, though it has most work."""
+    net = NetworkBuilder("dead", seed=9)
+    x = net.relu(net.input((1, 4, 4, 4)))
+    net.conv2d(x, 64, scale=0.05, zero_point=3)
+    network = parse_network(net.build(net.relu(net.relu(x))), "dead")
+    file = saved(network, tmp_path)
+    words = ("--board", "corstone300", "--topology", "graph", "-o", tmp_path / "p", "--stages")
+    pipeline(file, *words, "3")
+    boundaries = open_pipeline(tmp_path / "p", Watch()).manifest.boundaries
+    assert len(boundaries) == 4
+    assert (1, 2) not in pairwise(boundaries)
+    with pytest.raises(InputError, match="element 'stage_1' would send nothing, as nobody reads"):
+        pipeline(file, *words[:-2], tmp_path / "q", "--stages", "4")
+    assert not (tmp_path / "q").exists()
 
 
 def test_an_element_with_too_many_lines_is_one_sentence(tmp_path: Path) -> None:

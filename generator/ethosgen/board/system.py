@@ -112,6 +112,11 @@ class System:
         """Whether frames pass through all stages in order."""
         return self.ways == chain_ways(len(self.stages))
 
+    @property
+    def has_ways_to_all(self) -> bool:
+        """Whether links lead from each stage to all later ones."""
+        return self.ways >= chain_ways(len(self.stages))
+
 
 def _require_lines(system: System) -> None:
     """Raise InputError for an element whose board has no line of the system's kind."""

@@ -88,9 +88,18 @@ class Estimates:
         replicas = self.system.replicas[stage]
         if replicas > 1 and has_state(self.graph, start, stop):
             return inf
+        if not self.has_ends(start, stop):
+            return inf
         if self.shortage(stage, start, stop) is not None:
             return inf
         return self.seconds(stage, start, stop) / replicas
+
+    def has_ends(self, start: int, stop: int) -> bool:
+        """Return whether a stage has something to receive and to send.
+
+        In a linear pipeline it also hands on what others read.
+        """
+        return self.system.is_chain or all(ports(self.graph, start, stop))
 
     def shortage(self, stage: int, start: int, stop: int) -> Shortage | None:
         """Return the shortage of a stage on an element, None if it fits."""

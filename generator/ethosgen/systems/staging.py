@@ -15,9 +15,10 @@ from ethosgen.board.system import Element, System
 from ethosgen.flow.planning import PlanSettings, compile_placed, make_plan
 from ethosgen.frontend import source_of, suffix_of
 from ethosgen.project import Project, render, write
-from ethosgen.stages.balance import balance
+from ethosgen.stages.balance import Cost, balance
 from ethosgen.stages.cuts import Stage, cut, has_state, positions
 from ethosgen.stages.frames import handover, windows, windows_bytes
+from ethosgen.stages.linked import balance_linked
 from ethosgen.stages.manifest import (
     MANIFEST,
     ElementProject,
@@ -138,17 +139,45 @@ def find_boundaries(
     `forbidden` are stages, as element and boundaries, that proved too large. `chosen` are the only
     places to cut, all places where it is possible if None.
     """
-    network, system = estimates.network, estimates.system
-    cuts = chosen or positions(network.graph)
+    cuts = chosen or positions(estimates.graph)
 
     def cost(stage: int, start: int, stop: int) -> float:
         return inf if (stage, start, stop) in forbidden else estimates.cost(stage, start, stop)
 
-    boundaries = balance(cuts, len(system.stages), cost)
+    boundaries = _balanced(estimates, cuts, cost)
     if boundaries is None:
         _require_stateless_replicas(estimates, cuts)
+        _require_ways(estimates, cuts)
         raise CapacityError((_chosen_too_large if chosen else _too_large)(estimates, cuts))
     return boundaries
+
+
+def _balanced(estimates: Estimates, cuts: Sequence[int], cost: Cost) -> tuple[int, ...] | None:
+    """Return the best boundaries for which the system's links also suffice."""
+    system, stages = estimates.system, len(estimates.system.stages)
+    if system.has_ways_to_all:
+        return balance(cuts, stages, cost)
+    return balance_linked(estimates.graph, cuts, stages, system.ways, cost)
+
+
+def _require_ways(estimates: Estimates, cuts: Sequence[int]) -> None:
+    """Raise InputError if all cuts, of any size, leave an element idle or need another link."""
+    network, system = estimates.network, estimates.system
+
+    def cost(stage: int, start: int, stop: int) -> float:
+        return 0.0 if estimates.has_ends(start, stop) else inf
+
+    if _balanced(estimates, cuts, cost) is not None:
+        return
+    ends = balance(cuts, len(system.stages), cost) or balance(
+        cuts, len(system.stages), lambda stage, start, stop: 0.0
+    )
+    if ends is not None:
+        route(network.graph, cut(network, ends), _names(system), system.ways, system.replicas)
+
+
+def _names(system: System) -> list[str]:
+    return [element.name for element in system.stages]
 
 
 def _require_cuttable(network: Network, system: System) -> None:
@@ -255,9 +284,8 @@ def _fitting(
                 raise error from None
             raise
         stages = cut(network, boundaries)
-        names = [element.name for element in system.stages]
         means = system.ways, system.replicas, system.link == "shared"
-        wiring = route(network.graph, stages, names, *means)
+        wiring = route(network.graph, stages, _names(system), *means)
         handovers = _handovers(network, system, stages, wiring)
         made: list[tuple[Project, PlanSummary]] = []
         try:

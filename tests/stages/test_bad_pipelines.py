@@ -235,3 +235,11 @@ def test_other_links_do_not_keep_the_driver_of_the_old_ones(
     run(*words)
     assert mine.read_bytes() == was[mine]
     assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == was
+
+
+def test_commands_for_one_project_ask_for_an_element(tmp_path: Path) -> None:
+    place = tmp_path / "p"
+    run("pipeline", DIGITS, "--stages", "2", "--board", "corstone300", "-o", place)
+    for command in ("flash", "serve"):
+        with pytest.raises(InputError, match=r"is a pipeline, .* name one, as in '.*/p/\w+'$"):
+            run(command, place)

@@ -24,6 +24,7 @@ from ethosgen.stages.manifest import (
 )
 from ethosgen.systems.elements import build_pipeline
 from ethosgen.systems.staging import create_pipeline
+from ethosgen.targets.relay import SerialEnd
 from ethosgen.values.errors import EthosgenError, InputError, TargetError
 from ethosgen.values.plan import EXACT
 from ethosgen.values.source import AS_IS
@@ -152,6 +153,11 @@ def test_the_ports_of_a_fork_name_the_other_ends(
     ("ports", "says"),
     [
         (["stage_0.before=/dev/a"], "element 'stage_0' needs a console too"),
+        (["stage_0=/dev/a", "stage_0=/dev/b"], "--port stage_0=/dev/b: its line or its port is in"),
+        (
+            ["stage_0=/dev/a", "stage_0.before=/dev/a"],
+            "--port stage_0.before=/dev/a: its line or its port is in two",
+        ),
         (["/dev/a", "/dev/b"], "a board has one --port"),
     ],
 )
@@ -160,6 +166,11 @@ def test_ports_that_contradict_each_other(tmp_path: Path, ports: list[str], says
     done = CliRunner().invoke(cli, ["run", str(tmp_path), *words])
     assert done.exit_code == 2
     assert says in done.output
+
+
+def test_a_line_that_cannot_be_opened_is_not_called_a_console() -> None:
+    with pytest.raises(TargetError, match="^cannot open the line '/dev/nowhere': "):
+        SerialEnd("/dev/nowhere", 115_200)
 
 
 def test_ports_of_elements_are_for_pipelines(tmp_path: Path) -> None:

@@ -47,6 +47,12 @@ def test_room_for_two_frames_limits_a_long_link() -> None:
     assert planned.latency == 11
 
 
+def test_the_slowest_of_unequal_replicas_gives_the_interval() -> None:
+    # One takes four for each second sample, the other two: outputs keep their order.
+    planned = schedule([[Times(4, 0), Times(2, 0)]], [])
+    assert (planned.interval, planned.latency, planned.full_latency) == (2, 4, 4)
+
+
 def test_a_join_waits_for_its_slowest_way() -> None:
     # The first sends to both; the last needs both. The short way holds a sample more.
     ways = [Way(0, 1), Way(1, 2), Way(0, 2, room=3)]

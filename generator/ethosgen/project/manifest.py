@@ -23,6 +23,7 @@ from ethosgen.project.weights_file import SUFFIX, read_weights
 from ethosgen.values.advice import Improvement
 from ethosgen.values.arena import ArenaSize
 from ethosgen.values.errors import InputError
+from ethosgen.values.handover import PIPELINE_FILE
 from ethosgen.values.network import Quantization, Tensor
 from ethosgen.values.optimization import Change, Optimization
 from ethosgen.values.plan import (
@@ -238,6 +239,12 @@ def open_project(directory: Path) -> ProjectInfo:
     path = directory / MANIFEST
     if not directory.is_dir():
         raise InputError(f"there is no directory '{directory}'; create it with: ethosgen project")
+    if (directory / PIPELINE_FILE).is_file():
+        element = next(iter(sorted(directory.glob(f"*/{MANIFEST}"))), path).parent.parent
+        raise InputError(
+            f"'{directory}' is a pipeline, and each of its elements is a project: name one, as in "
+            f"'{element}'"
+        )
     if not path.is_file():
         raise InputError(f"'{directory}' is not an ethosgen project: it has no {MANIFEST}")
     try:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ethosgen.values.errors import InputError
+from ethosgen.values.handover import PIPELINE_FILE
 from ethosgen.values.wiring import HOST
 from ethosgen.version import __version__
 
-MANIFEST = "pipeline.json"
+MANIFEST = PIPELINE_FILE
 FORMAT = 1
 _SINCE_GRAPHS = frozenset({"handovers", "mesh"})
 """Fields that the first manifests, of the same format, do not have."""

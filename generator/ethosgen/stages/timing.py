@@ -45,7 +45,8 @@ class Way:
 class PipelineTiming:
     """`interval` between two outputs of a full pipeline, and a sample's time through an empty one.
 
-    `full_latency` is a sample's time through a full pipeline. All in seconds.
+    `full_latency` is a sample's time through a full pipeline, of the slowest replicas. All in
+    seconds.
     """
 
     interval: float
@@ -82,8 +83,10 @@ def schedule(
         ended.append(end)
     out = [max(end) for end in ended]
     first = min(set(range(len(stages))) - {way.receiver for way in ways})
-    interval = (out[-1] - out[half - 1]) / half
-    return PipelineTiming(interval, out[0] - begun[0][first], out[-1] - begun[-1][first])
+    last = max(out[half - turns : half]), max(out[-turns:])  # outputs keep their order
+    interval = (last[1] - last[0]) / half
+    latencies = [end - start[first] for start, end in zip(begun, out, strict=True)]
+    return PipelineTiming(interval, latencies[0], max(latencies[-turns:]))
 
 
 def busiest_link_s(mesh: ElementMesh, wiring: Wiring, bytes_per_s: float) -> float:

@@ -29,13 +29,13 @@ class Console(Protocol):
 class SerialConsole:
     """Any connection that pyserial opens: a device, or a URL like socket://127.0.0.1:5000."""
 
-    def __init__(self, url: str, baud: int = 115_200) -> None:
+    def __init__(self, url: str, baud: int = 115_200, what: str = "console") -> None:
         try:
             self._port = serial.serial_for_url(
                 url, baudrate=baud, timeout=0, write_timeout=_OPEN_TIMEOUT_S, exclusive=True
             )
         except (serial.SerialException, ValueError, OSError) as error:
-            raise TargetError(f"cannot open the console '{url}': {error}{_ports_here()}") from None
+            raise TargetError(f"cannot open the {what} '{url}': {error}{_ports_here()}") from None
         self._has_file = _has_file(self._port)
 
     def write(self, data: bytes) -> None:

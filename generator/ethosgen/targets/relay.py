@@ -47,7 +47,7 @@ class SerialEnd:
 
     def __init__(self, url: str, baud: int) -> None:
         self._url = url
-        self._port = SerialConsole(url, baud)
+        self._port = SerialConsole(url, baud, "line")
 
     def fileno(self) -> int:
         """Return the file descriptor, for `select`."""

@@ -56,6 +56,10 @@ class SharedWindow:
     stride: int
 
 
+PIPELINE_FILE = "pipeline.json"
+"""The manifest in the folder of a pipeline, beside the projects of its elements."""
+
+
 @dataclass(frozen=True)
 class ElementLine:
     """A line of an element: the other end, and its frames' bytes of tensors.

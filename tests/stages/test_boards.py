@@ -156,7 +156,7 @@ def test_the_ports_of_a_fork_name_the_other_ends(
         (["stage_0=/dev/a", "stage_0=/dev/b"], "--port stage_0=/dev/b: its line or its port is in"),
         (
             ["stage_0=/dev/a", "stage_0.before=/dev/a"],
-            "--port stage_0.before=/dev/a: its line or its port is in two",
+            "--port stage_0.before=/dev/a: its line or its port is in two of them",
         ),
         (["/dev/a", "/dev/b"], "a board has one --port"),
     ],
@@ -169,7 +169,7 @@ def test_ports_that_contradict_each_other(tmp_path: Path, ports: list[str], says
 
 
 def test_a_line_that_cannot_be_opened_is_not_called_a_console() -> None:
-    with pytest.raises(TargetError, match="^cannot open the line '/dev/nowhere': "):
+    with pytest.raises(TargetError, match=r"^cannot open the line '/dev/nowhere': "):
         SerialEnd("/dev/nowhere", 115_200)
 
 

@@ -445,9 +445,7 @@ def _element_ports(named: Sequence[re.Match[str]], baud: int | None, reset: str 
     urls: dict[tuple[str, str | None], str] = {}
     for match in named:
         if (match[1], match[2]) in urls or match[3] in urls.values():
-            raise click.UsageError(
-                f"--port {match[0]}: its line or its port is in two; correct one"
-            )
+            raise click.UsageError(f"--port {match[0]}: its line or its port is in two of them")
         urls[match[1], match[2]] = match[3]
     names = dict.fromkeys(name for name, _ in urls)
     silent = next((name for name in names if (name, None) not in urls), None)

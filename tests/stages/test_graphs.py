@@ -389,3 +389,23 @@ def test_an_element_with_too_many_lines_is_one_sentence(tmp_path: Path) -> None:
         pipeline(file, "--stages", "9", "--topology", "graph", "--board", "corstone300", "-o",
                  tmp_path / "p")  # fmt: skip
     assert not (tmp_path / "p").exists()
+
+
+def test_an_element_with_too_many_senders_is_one_sentence(tmp_path: Path) -> None:
+    """In a mesh an element has no line of its own for each, but a bit in its report."""
+    count = 35
+    net = NetworkBuilder("many", seed=7)
+    x = net.input((1, 2, 2, 4))
+    joined = net.concat([net.relu(x) for _ in range(count)])
+    file = saved(parse_network(net.build(joined), "many"), tmp_path)
+    mesh = 'link = "mesh"\ntopology = "graph"\n[mesh]\ncolumns = 6\nrows = 6\n'
+    elements = "".join(
+        f'[[elements]]\nname = "e{k}"\nboard = "corstone300"\nnpu = "none"\n'
+        for k in range(count + 1)
+    )
+    system = tmp_path / "s.toml"
+    system.write_text(mesh + elements)
+    says = r"element 'e35': it has 35 hand-overs for each sample, but the generated C can have 32"
+    with pytest.raises(CapacityError, match=says):
+        pipeline(file, "--system", system, "-o", tmp_path / "p")
+    assert not (tmp_path / "p").exists()

@@ -16,7 +16,7 @@ from ethosgen.project.capacity import (
 )
 from ethosgen.project.clashes import check_names
 from ethosgen.project.devices import require_devices
-from ethosgen.project.directory import find_edits, write
+from ethosgen.project.directory import find_edits, require_writable, write
 from ethosgen.project.info import ProjectInfo
 from ethosgen.project.layouts import LAYOUTS, PlatformFiles
 from ethosgen.project.manifest import Project, is_project, open_project
@@ -41,6 +41,7 @@ __all__ = [
     "part_sizes",
     "render",
     "require_devices",
+    "require_writable",
     "room_bytes",
     "write",
 ]

@@ -24,16 +24,10 @@ def write(project: Project, directory: Path) -> frozenset[str]:
     library was edited.
     """
     try:
-        if _is_new(directory):
+        info = require_writable(project, directory)
+        if info is None:
             _write_new(project, directory)
             return frozenset(project.files)
-        if not directory.is_dir() or not (directory / MANIFEST).is_file():
-            raise InputError(
-                f"'{directory}' exists and is not an ethosgen project; choose another with -o"
-            )
-        info = open_project(directory)
-        _check_same(project, info)
-        _check_unedited(info)
         added = _add_ci(project, directory)
         if _is_up_to_date(project, info):
             return added
@@ -41,6 +35,23 @@ def write(project: Project, directory: Path) -> frozenset[str]:
         return project.library | added
     except OSError as error:
         raise cannot_write(directory, error) from None
+
+
+def require_writable(project: Project, directory: Path) -> ProjectInfo | None:
+    """Return the project whose library would be replaced, None for a new one.
+
+    InputError if write() would refuse.
+    """
+    if _is_new(directory):
+        return None
+    if not directory.is_dir() or not (directory / MANIFEST).is_file():
+        raise InputError(
+            f"'{directory}' exists and is not an ethosgen project; choose another with -o"
+        )
+    info = open_project(directory)
+    _check_same(project, info)
+    _check_unedited(info)
+    return info
 
 
 def _is_new(directory: Path) -> bool:

@@ -14,7 +14,7 @@ from ethosgen.backend import is_compiled, load_wrapped
 from ethosgen.board.system import Element, System
 from ethosgen.flow.planning import PlanSettings, compile_placed, make_plan
 from ethosgen.frontend import source_of, suffix_of
-from ethosgen.project import Project, render, write
+from ethosgen.project import Project, render, require_writable, write
 from ethosgen.stages.balance import Cost, balance
 from ethosgen.stages.cuts import Stage, cut, has_state, positions
 from ethosgen.stages.frames import handover, windows, windows_bytes
@@ -33,7 +33,13 @@ from ethosgen.stages.routes import route
 from ethosgen.systems.estimates import Estimates, accelerator_of
 from ethosgen.values.errors import CapacityError, InputError, UnsupportedError, cannot_write
 from ethosgen.values.grammar import counted
-from ethosgen.values.handover import Handover, SharedWindow, identity_of
+from ethosgen.values.handover import (
+    MOST_LINES,
+    MOST_RECEIVED,
+    Handover,
+    SharedWindow,
+    identity_of,
+)
 from ethosgen.values.network import Network
 from ethosgen.values.plan import OffloadOptions, PlanSummary
 from ethosgen.values.watch import Watch
@@ -291,6 +297,7 @@ def _fitting(
         try:
             for element, frames in zip(system.elements, handovers, strict=True):
                 _require_lines(element, frames)
+            for element, frames in zip(system.elements, handovers, strict=True):
                 made.append(_make(stages[element.stage].network, element, options, frames, watch))
         except CapacityError as late:
             error = CapacityError(f"element '{element.name}': {late}", late.overflows)
@@ -303,13 +310,21 @@ def _fitting(
 
 
 def _require_lines(element: Element, frames: Handover) -> None:
-    """Raise CapacityError if a board has fewer lines than its element has neighbours."""
+    """Raise CapacityError if an element has more neighbours than its board or its C has lines."""
     need, has = frames.lines, len(element.board.links)
     if 0 < has < need:
         raise CapacityError(
             f"it exchanges frames over {counted(need, 'line')}, but board '{element.board.name}' "
             f"has {has}; use fewer elements, or a board with more [[links]]"
         )
+    for most, found, what in (
+        (MOST_RECEIVED, len(frames.turns_before[0]), "hand-overs for each sample"),
+        (MOST_LINES, max(len(frames.before), len(frames.behind)), "ends of lines on a side"),
+    ):
+        if found > most:
+            raise CapacityError(
+                f"it has {found} {what}, but the generated C can have {most}; use fewer elements"
+            )
 
 
 def _handovers(
@@ -449,6 +464,8 @@ def _write(place: Path, files: dict[str, bytes], projects: dict[str, Project]) -
     """Write the projects; a new pipeline appears atomically, an old one keeps its applications."""
     try:
         if is_pipeline(place):
+            for name, project in projects.items():
+                require_writable(project, place / name)  # before any is written
             for name, project in projects.items():
                 write(project, place / name)
             for name, data in files.items():

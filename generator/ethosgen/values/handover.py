@@ -56,6 +56,11 @@ class SharedWindow:
     stride: int
 
 
+MOST_RECEIVED = 32
+"""The most frames that an element waits for: its report has a bit for each."""
+MOST_LINES = 128
+"""The most lines before or behind an element: a packet of a mesh has their number in seven bits."""
+
 PIPELINE_FILE = "pipeline.json"
 """The manifest in the folder of a pipeline, beside the projects of its elements."""
 

@@ -1,14 +1,16 @@
 """Bad input for `pipeline`: one sentence, and nothing half-written."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from ethosgen.board.system import load_system
 from ethosgen.cli import cli
-from ethosgen.systems.elements import run_pipeline
+from ethosgen.systems.elements import open_pipeline, run_pipeline
 from ethosgen.values.errors import CapacityError, EthosgenError, InputError
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Criteria, Inputs
@@ -203,6 +205,62 @@ def test_a_damaged_manifest_is_refused(tmp_path: Path, text: str) -> None:
     for command in ("build", "run"):
         with pytest.raises(InputError, match=r"damaged|has format 99"):
             run(command, tmp_path)
+
+
+def _set(*path: str | int, value: object) -> Callable[[Any], None]:
+    """Return what sets a value in a manifest."""
+
+    def change(content: Any) -> None:
+        for key in path[:-1]:
+            content = content[key]
+        content[path[-1]] = value
+
+    return change
+
+
+def _drop(number: int) -> Callable[[Any], None]:
+    """Return what removes a hand-over from a manifest."""
+    return lambda content: content["handovers"].pop(number)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("pair") / "p"
+    run("pipeline", DIGITS, "--stages", "2", "--board", "corstone300", "-o", place)
+    return place
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        _set("handovers", value=[]),
+        *(_drop(number) for number in range(3)),
+        _set("handovers", 1, "sender", value=1),
+        _set("handovers", 1, "sender", value=-1),
+        _set("handovers", 1, "receiver", value=-1),
+        _set("handovers", 1, "receiver", value=7),
+        _set("handovers", 1, "tensors", value=[]),
+        _set("handovers", 2, "tensors", value=[0]),
+        _set("handovers", 1, "bytes_per_s", value=0),
+        _set("handovers", 1, "latency_s", value=-1.0),
+        _set("elements", 0, "clock_hz", value=0),
+        _set("elements", 1, "name", value="stage_0"),
+        _set("elements", 1, "stage", value=0),
+        _set("mesh", value=[3, 3]),
+        _set("boundaries", value=[0, 1]),
+    ],
+)
+def test_each_damage_of_a_manifest_is_refused(
+    pair: Path, tmp_path: Path, damage: Callable[[Any], None]
+) -> None:
+    """A hand-over that was missing once let a run wait forever."""
+    content = json.loads((pair / "pipeline.json").read_text())
+    assert len(content["handovers"]) == 3
+    damage(content)
+    (tmp_path / content["source"]).write_bytes((pair / content["source"]).read_bytes())
+    (tmp_path / "pipeline.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"is damaged .*generate the|damaged: its handovers"):
+        open_pipeline(tmp_path, Watch())
 
 
 def test_a_manifest_from_before_graphs_says_what_to_do(tmp_path: Path) -> None:

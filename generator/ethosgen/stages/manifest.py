@@ -1,6 +1,7 @@
 """A pipeline on disk: its manifest, the network, and a project for each element."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,6 +132,12 @@ def _read(content: Mapping[str, Any]) -> Manifest:
     stages = [element.stage for element in elements]
     if stages != sorted(stages) or set(stages) != set(range(len(boundaries) - 1)):
         raise ValueError("stages")
+    if len({element.name for element in elements}) < len(elements):
+        raise ValueError("two elements of one name")
+    if min(element.clock_hz for element in elements) <= 0:
+        raise ValueError("a clock")
+    if mesh and math.prod(map(int, mesh)) != len(elements):
+        raise ValueError("a mesh of another size")
     for name in (source, *(element.name for element in elements)):
         if Path(name).name != name:
             raise ValueError("a path outside the pipeline")
@@ -162,4 +169,8 @@ def _handover(content: Mapping[str, Any], stages: int) -> HandoverFacts:
     )
     if not (HOST <= facts.sender < stages and HOST <= facts.receiver < stages):
         raise ValueError("the ends of a hand-over")
+    if not math.isfinite(facts.latency_s) or facts.latency_s < 0:
+        raise ValueError("a latency")
+    if facts.bytes_per_s is not None and not 0 < facts.bytes_per_s < math.inf:
+        raise ValueError("a rate")
     return facts

@@ -89,6 +89,30 @@ def _way(
         at = came[at]
 
 
+def bring_everything(graph: Graph, stages: Sequence[Stage], handovers: Sequence[StageEdge]) -> bool:
+    """Return whether hand-overs give each stage what it reads, and the host the outputs.
+
+    Each must come from an earlier stage or the host, which has what it hands over.
+    """
+    if len({(each.sender, each.receiver) for each in handovers}) < len(handovers):
+        return False
+    owned = {HOST: set(graph.inputs)}
+    for stage, reads in [*((k, set(each.reads)) for k, each in enumerate(stages)), (HOST, set())]:
+        came: set[int] = set()
+        for each in handovers:
+            if each.receiver == stage:
+                if each.sender == stage or not {*each.tensors} <= owned.get(each.sender, set()):
+                    return False
+                came |= {*each.tensors}
+        if stage == HOST:
+            made = {i for each in stages for i in each.makes}
+            return made & {*graph.outputs} <= came
+        if not came or not reads <= came or all(each.sender != stage for each in handovers):
+            return False
+        owned[stage] = came | {*stages[stage].makes}
+    return False
+
+
 def _in_order(ends: tuple[int, int], stages: Sequence[Stage]) -> tuple[int, int]:
     sender, receiver = ends
     return sender, len(stages) if receiver == HOST else receiver

@@ -16,8 +16,9 @@ from ethosgen.samples.files import save_samples
 from ethosgen.samples.fitting import fitting
 from ethosgen.stages.cuts import Stage, cut, positions
 from ethosgen.stages.frames import tensor_bytes, whole_bytes, windows
-from ethosgen.stages.manifest import Manifest, open_manifest
+from ethosgen.stages.manifest import MANIFEST, Manifest, open_manifest
 from ethosgen.stages.report import ElementFigures, PipelineReport, Suspect
+from ethosgen.stages.routes import bring_everything
 from ethosgen.stages.timing import PipelineTiming, Times, Way, busiest_link_s, schedule
 from ethosgen.systems.suspect import decode, find_suspect
 from ethosgen.values.accelerator import NO_NPU
@@ -122,6 +123,11 @@ def open_pipeline(directory: Path, watch: Watch) -> Opened:
         for each in manifest.handovers
     )
     stages = tuple(cut(network, manifest.boundaries))
+    if not bring_everything(graph, stages, edges):
+        raise InputError(
+            f"'{directory / MANIFEST}' is damaged: its handovers do not bring each stage the "
+            "tensors that it reads; generate the pipeline again elsewhere"
+        )
     return Opened(
         directory,
         manifest,

@@ -15,6 +15,7 @@ from ethosgen.cli import cli
 from ethosgen.flow.firmware import build_project
 from ethosgen.flow.planning import read
 from ethosgen.host.tools import QEMU
+from ethosgen.stages.cuts import cut
 from ethosgen.stages.manifest import (
     MANIFEST,
     ElementProject,
@@ -39,16 +40,19 @@ WAIT_S = 60.0
 
 
 CHAIN = ((HOST, 0), (0, 1), (1, HOST))
+CUTS = (0, 9, 10)
 FORK = ((HOST, 0), (0, 1), (0, HOST), (1, HOST))
 
 
 def unmade(path: Path, link: str, ends: Sequence[tuple[int, int]] = CHAIN) -> Path:
     """Write a pipeline of two elements without their projects."""
     elements = tuple(ElementProject(f"stage_{k}", k, "corstone300", 1, 1) for k in range(2))
-    handovers = tuple(HandoverFacts(a, b, (0,), 1.0, 0.0) for a, b in ends)
+    first, last = cut(read(DIGITS, None, Watch()), CUTS)
+    carried = {HOST: first.reads, 0: first.makes, 1: last.makes}
+    handovers = tuple(HandoverFacts(a, b, tuple(carried[a]), 1.0, 0.0) for a, b in ends)
     reading = {"shapes": {}, "input_layout": AS_IS}
     manifest = Manifest(
-        *("digits_int8", DIGITS.name, "tflite", reading, link, (0, 9, 10), elements),
+        *("digits_int8", DIGITS.name, "tflite", reading, link, CUTS, elements),
         *(handovers, None, None, "", "it is not made"),
     )
     path.mkdir()

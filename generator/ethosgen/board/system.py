@@ -135,9 +135,9 @@ def _require_mesh(system: System) -> None:
         return
     if len(system.elements) != system.mesh.count:
         raise InputError(
-            f"mesh: {system.mesh.columns} columns and {system.mesh.rows} rows need "
-            f"{counted(system.mesh.count, 'element')}, but there are {len(system.elements)}; "
-            "change the mesh, or give a slow element replicas"
+            f"mesh: {counted(system.mesh.columns, 'column')} and "
+            f"{counted(system.mesh.rows, 'row')} need {counted(system.mesh.count, 'element')}, "
+            f"but there are {len(system.elements)}; change the mesh, or give an element replicas"
         )
     for element in system.elements:
         lines = element.board.links[: len(SIDES)]

@@ -4,10 +4,10 @@
  * Hand-over between the elements of a pipeline: this one is {{ handover.name }}, number {{ handover.number }} of {{ handover.elements }}.
  *
 {% for line in handover.before %}
- * Line {{ loop.index0 }} before it comes from {{ line.peer or "the host" }}: {{ line.bytes }} bytes of tensors in a frame.
+ * Line {{ loop.index0 }} before it comes from {{ line.peer or "the host" }}: {{ line.bytes | counted("byte") }} of tensors in a frame.
 {% endfor %}
 {% for line in handover.behind %}
- * Line {{ loop.index0 }} behind it goes to {{ line.peer or "the host" }}: {{ line.bytes }} bytes of tensors in a frame.
+ * Line {{ loop.index0 }} behind it goes to {{ line.peer or "the host" }}: {{ line.bytes | counted("byte") }} of tensors in a frame.
 {% endfor %}
  *
  * A frame has a header, tensors, and {{ "a CRC-32 of both" if handover.is_serial else "the sequence number again" }}. An element has room for two frames or

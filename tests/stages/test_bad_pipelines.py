@@ -208,7 +208,7 @@ def test_a_damaged_manifest_is_refused(tmp_path: Path, text: str) -> None:
 
 
 def _set(*path: str | int, value: object) -> Callable[[Any], None]:
-    """Return what sets a value in a manifest."""
+    """Return a function that sets a value in a manifest."""
 
     def change(content: Any) -> None:
         for key in path[:-1]:
@@ -219,7 +219,7 @@ def _set(*path: str | int, value: object) -> Callable[[Any], None]:
 
 
 def _drop(number: int) -> Callable[[Any], None]:
-    """Return what removes a hand-over from a manifest."""
+    """Return a function that removes a hand-over from a manifest."""
     return lambda content: content["handovers"].pop(number)
 
 

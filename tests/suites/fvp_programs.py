@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ethosgen.values.multiples import pieces
 from tests.suites.page import RECORDS, Group, Record, write_record
 from tests.suites.running import UNKNOWN
 from tests.support.pages import add_line, load_lines
@@ -174,7 +175,7 @@ def main() -> int:
 
 def draw(tests: Sequence[FvpTest], part: int, seed: int) -> list[FvpTest]:
     """Draw one in `part` tests, in order."""
-    count = -(-len(tests) // part)
+    count = pieces(len(tests), part)
     chosen = sorted(random.Random(seed).sample(range(len(tests)), count))
     return [tests[index] for index in chosen]
 

@@ -9,9 +9,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ethosgen.targets.attach.npu import Inference
 
-_MS = 1000.0
-"""Milliseconds in a second."""
-
 
 @dataclass(frozen=True)
 class AttachedRun:
@@ -72,7 +69,6 @@ def attach(
         if announce is not None:
             announce(inference)
 
-    spurious_s = None if spurious_ms is None else spurious_ms / _MS
     end, console = attach_recorded(
         Path(elf),
         board,
@@ -81,7 +77,7 @@ def attach(
         limit_s=limit_s,
         more=more,
         loaded=[Path(each) for each in loaded],
-        troubles=Troubles(delay_ms / _MS, hang, drop_irq, spurious_s),
+        troubles=Troubles.of_ms(delay_ms, hang, drop_irq, spurious_ms),
         log=log,
     )
     return AttachedRun(end.status, console, tuple(inferences), end.lockup)

@@ -1,6 +1,6 @@
 """The tables of a system file: the elements of a pipeline, and the links between them."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, get_args
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -8,13 +8,12 @@ from ethosgen.board.facts import MemoryMode
 from ethosgen.board.fields import Addr, Size
 from ethosgen.toml.tables import Table
 from ethosgen.values.grammar import counted, unknown
+from ethosgen.values.handover import LINE_BYTES
 
 LinkKind = Literal["serial", "shared", "mesh"]
-LINK_KINDS: tuple[LinkKind, ...] = ("serial", "shared", "mesh")
+LINK_KINDS: tuple[LinkKind, ...] = get_args(LinkKind)
 Topology = Literal["chain", "graph"]
-TOPOLOGIES: tuple[Topology, ...] = ("chain", "graph")
-LINE_BYTES = 32
-"""A line of the data cache: frames in shared memory begin at one."""
+TOPOLOGIES: tuple[Topology, ...] = get_args(Topology)
 MOST_REPLICAS = 16
 """Replicas of an element; each needs a line of its neighbours' boards."""
 

@@ -13,9 +13,6 @@ from ethosgen.commands.help import GroupedCommand
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted
 
-_MS = 1000.0
-"""Milliseconds in a second."""
-
 
 @click.command(cls=GroupedCommand, short_help="Run any firmware on stock QEMU with the NPU model")
 @click.option(
@@ -125,8 +122,7 @@ def attach(
     from ethosgen.flow.attachment import attach_firmware
     from ethosgen.targets.attach.npu import Troubles
 
-    spurious_s = None if spurious_ms is None else spurious_ms / _MS
-    troubles = Troubles((delay_ms or 0.0) / _MS, hang, drop_irq, spurious_s)
+    troubles = Troubles.of_ms(delay_ms or 0.0, hang, drop_irq, spurious_ms)
     file = _open(log_path) if log_path else None
 
     def report(inference: Any) -> None:

@@ -45,7 +45,7 @@ def attach_firmware(
 def attach_recorded(
     elf: Path, board_name: str, *, log: Log, **options: Unpack[AttachOptions]
 ) -> tuple[FirmwareEnd, str]:
-    """Run an ELF as attach_firmware() does; also return what it wrote to its console."""
+    """Run an ELF as attach_firmware() does; also return its console's text."""
     attachment = _attachment(elf, board_name, options)
     qemu = attachment.board.run.qemu
     assert qemu is not None

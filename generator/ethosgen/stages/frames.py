@@ -6,6 +6,7 @@ from ethosgen.stages.cuts import Stage
 from ethosgen.values.handover import (
     END_BYTES,
     HEADER_BYTES,
+    LINE_BYTES,
     ElementLine,
     Given,
     Handover,
@@ -17,9 +18,6 @@ from ethosgen.values.mesh import SIDES, ElementMesh
 from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Graph
 from ethosgen.values.wiring import HOST, Wiring
-
-LINE_BYTES = 32
-"""Frames in shared memory begin at a line of the data cache."""
 
 
 def offsets(graph: Graph, tensors: Sequence[int]) -> dict[int, int]:

@@ -5,7 +5,7 @@ stages between; in a graph it goes directly to each stage that reads it.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ethosgen.stages.cuts import Stage
 from ethosgen.values.errors import InputError
@@ -61,7 +61,7 @@ def _tensors(graph: Graph) -> Iterable[int]:
 
 
 def _ways_from(start: int, ways: Ways, stages: int) -> dict[int, int]:
-    """Return from which stage the shortest way from `start` comes to each; the host is an end."""
+    """Return the stage before each on the shortest way from `start`; none is through the host."""
     came: dict[int, int] = {}
     reached = deque([start])
     while reached:
@@ -97,20 +97,29 @@ def bring_everything(graph: Graph, stages: Sequence[Stage], handovers: Sequence[
     if len({(each.sender, each.receiver) for each in handovers}) < len(handovers):
         return False
     owned = {HOST: set(graph.inputs)}
-    for stage, reads in [*((k, set(each.reads)) for k, each in enumerate(stages)), (HOST, set())]:
-        came: set[int] = set()
-        for each in handovers:
-            if each.receiver == stage:
-                if each.sender == stage or not {*each.tensors} <= owned.get(each.sender, set()):
-                    return False
-                came |= {*each.tensors}
-        if stage == HOST:
-            made = {i for each in stages for i in each.makes}
-            return made & {*graph.outputs} <= came
-        if not came or not reads <= came or all(each.sender != stage for each in handovers):
+    for number, stage in enumerate(stages):
+        came = _brought(number, handovers, owned)
+        sends = any(each.sender == number for each in handovers)
+        if not came or not {*stage.reads} <= came or not sends:
             return False
-        owned[stage] = came | {*stages[stage].makes}
-    return False
+        owned[number] = came | {*stage.makes}
+    del owned[HOST]  # which sends itself nothing
+    came = _brought(HOST, handovers, owned)
+    made = {i for stage in stages for i in stage.makes}
+    return came is not None and made & {*graph.outputs} <= came
+
+
+def _brought(
+    receiver: int, handovers: Sequence[StageEdge], owned: Mapping[int, set[int]]
+) -> set[int] | None:
+    """Return the tensors that a receiver gets; None if a sender does not own what it sends."""
+    came: set[int] = set()
+    for each in handovers:
+        if each.receiver == receiver:
+            if each.sender not in owned or not {*each.tensors} <= owned[each.sender]:
+                return None
+            came |= {*each.tensors}
+    return came
 
 
 def _in_order(ends: tuple[int, int], stages: Sequence[Stage]) -> tuple[int, int]:

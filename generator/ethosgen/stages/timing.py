@@ -62,7 +62,7 @@ def schedule(
     Each stage has the times of its replicas, which take samples in turn; ways lead to later stages.
     """
     turns = lcm(*map(len, stages))
-    half = -(-samples // 2 // turns) * turns
+    half = turns * pieces(samples, 2 * turns)
     begun: list[list[float]] = []
     ended: list[list[float]] = []
     for n in range(2 * half):

@@ -105,7 +105,7 @@ def packet_of(to: Address, data: bytes) -> bytes:
 def host_lines(
     wiring: Wiring, ends: Mapping[int, socket.socket]
 ) -> tuple[dict[socket.socket, Address], dict[int, socket.socket]]:
-    """Return where the bytes of the host's lines go, and which line bytes for the host are for.
+    """Return the receivers of the host's lines, and the lines on which the host receives.
 
     `ends` are the ends at the gateway, by the lines' numbers.
     """

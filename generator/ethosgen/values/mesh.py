@@ -38,7 +38,7 @@ class ElementMesh:
         return row * self.columns + (self.columns - 1 - column if row % 2 else column)
 
     def neighbour(self, element: int, port: int) -> int | None:
-        """Return what is on a side of an element: another one, the host, or None."""
+        """Return an element's neighbour on a side: an element, the host, or None."""
         if (element, port) == (0, WEST):
             return HOST
         column, row = self.place(element)

@@ -114,7 +114,7 @@ class Wiring:
         return self._rooms[edge]
 
     def samples_of(self, element: int, count: int) -> range:
-        """Return which of the first `count` samples an element runs."""
+        """Return those of the first `count` samples that an element runs."""
         stage, replica = self.elements[element]
         return range(replica, count, self.replicas[stage])
 

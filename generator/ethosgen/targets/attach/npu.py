@@ -23,6 +23,8 @@ _POWER = 0xC
 """The bits of CMD that keep clock and power on."""
 _RUNNING, _IRQ_RAISED, _CMD_END_REACHED = 1 << 0, 1 << 1, 1 << 5
 """Bits of STATUS."""
+_MS = 1000.0
+"""Milliseconds in a second."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,14 @@ class Troubles:
     hang: int | None = None
     drop_irq: int | None = None
     spurious_s: float | None = None
+
+    @classmethod
+    def of_ms(
+        cls, delay_ms: float, hang: int | None, drop_irq: int | None, spurious_ms: float | None
+    ) -> "Troubles":
+        """Return the troubles for times in milliseconds."""
+        spurious_s = None if spurious_ms is None else spurious_ms / _MS
+        return cls(delay_ms / _MS, hang, drop_irq, spurious_s)
 
 
 NO_TROUBLES = Troubles()

@@ -42,6 +42,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "board",
         "metrics",
         "quantization",
+        "splitting",
         "stages",
         "workspace",
     ),

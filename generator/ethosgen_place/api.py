@@ -7,7 +7,7 @@ from ethosgen.api.networks import NetworkLike, files_of
 from ethosgen.api.progress import watch_of
 from ethosgen.values.watch import Announce
 from ethosgen_place.files import mesh_of
-from ethosgen_place.placement import PlacementRequest
+from ethosgen_place.placement import PlacementRequest, Splitting
 from ethosgen_place.placement import place as run
 from ethosgen_place.placer import Goal
 from ethosgen_place.report import PlacementReport
@@ -22,6 +22,7 @@ def place(
     elements: PathLike | None = None,
     stages: int | None = None,
     npu: str | None = None,
+    split: Splitting = "auto",
     replicas: int | None = None,
     goal: Goal = "throughput",
     mapping: PathLike | None = None,
@@ -43,6 +44,7 @@ def place(
         elements: the file that describes the elements (.toml).
         stages: the number of stages that a network is cut into.
         npu: the NPU of each element, such as "ethos-u55-128".
+        split: "auto" cuts operators that do not fit an element into parts, "off" refuses them.
         replicas: the replicas of each task that states none itself, by default as many as make the
             whole faster.
         goal: "throughput", or "latency" for a sample alone, with one element for each task.
@@ -61,6 +63,7 @@ def place(
             _path(elements),
             stages,
             npu,
+            split,
             replicas,
             goal,
             _path(mapping),

@@ -20,8 +20,10 @@ def base_bytes(graph: TaskGraph, task: int) -> int:
     inputs = sum(
         graph.edges[e].bytes * (graph.edges[e].buffers or LEAST) for e in graph.incoming[task]
     )
-    outputs = sum(graph.edges[e].bytes for e in graph.outgoing[task]) + needs.output_bytes
-    return needs.memory_bytes + inputs + LEAST * (needs.input_bytes + outputs)
+    made = needs.made_bytes
+    if made is None:
+        made = sum(graph.edges[e].bytes for e in graph.outgoing[task])
+    return needs.memory_bytes + inputs + LEAST * (needs.input_bytes + made + needs.output_bytes)
 
 
 def wanted_depths(graph: TaskGraph, counts: Sequence[int]) -> list[int]:

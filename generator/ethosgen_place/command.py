@@ -77,6 +77,14 @@ def _schema(name: str) -> str:
     help="NPU of each element, for the cycles of a network's operators [default: none, the CPU's].",
 )
 @click.option(
+    "--split",
+    type=click.Choice(["auto", "off"]),
+    default=_AUTO,
+    show_default=True,
+    help="auto: cut operators that do not fit an element into parts, by rows, channels or input "
+    "channels; off: refuse them.",
+)
+@click.option(
     "--replicas",
     metavar="auto|N",
     default=_AUTO,
@@ -171,6 +179,8 @@ def report_lines(report: Any) -> Iterator[str]:
     most = max(facts["tasks"], key=lambda task: task["replicas"])
     lanes = f", in {counted(facts['lanes'], 'lane')}" if facts["lanes"] > 1 else ""
     yield f"  replicas    at most {most['replicas']:,}, of '{most['name']}'{lanes}"
+    for each in report.cuts:
+        yield f"  cut         {each.text}"
     each = duration(slowest["seconds_per_sample"])
     yield f"  slowest     '{slowest['name']}': {each} for each sample"
     speed, bound = facts["samples_per_s"], facts["bound"]
@@ -223,6 +233,8 @@ def _next(asked: Any, report: Any) -> str:
         return shlex.join([*words, "--mapping", str(asked.output)])
     if asked.graph_output is None and asked.stages is not None:
         words += ["--stages", str(asked.stages)]
+    if asked.graph_output is None and asked.split != _AUTO:
+        words += ["--split", asked.split]
     if asked.graph_output is None and asked.npu is not None:
         words += ["--npu", asked.npu]
     return shlex.join([*words, "-o", "placement.json", "--plot", "placement.svg"])

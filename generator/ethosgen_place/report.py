@@ -12,6 +12,7 @@ from ethosgen_place.buffers import wanted_depths
 from ethosgen_place.layout import Placement
 from ethosgen_place.measurement import Simulated
 from ethosgen_place.replication import lanes
+from ethosgen_place.splitting import RunCut
 
 
 def rate(value: float) -> str:
@@ -30,11 +31,12 @@ def energy(joules: float) -> str:
 
 @dataclass(frozen=True)
 class PlacementReport:
-    """A placement, its bound, and the result of its simulation."""
+    """A placement, its bound, the result of its simulation, and which operators were cut how."""
 
     layout: Placement
     bound: Bound
     simulated: Simulated
+    cuts: tuple[RunCut, ...] = ()
 
     @property
     def slowest(self) -> tuple[str, float]:
@@ -113,6 +115,7 @@ class PlacementReport:
                 {"name": task.name, "replicas": count}
                 for task, count in zip(replication.graph.tasks, replication.counts, strict=True)
             ],
+            "cuts": [cut.as_json() for cut in self.cuts],
             "slowest_task": {"name": name, "seconds_per_sample": seconds},
             "bound": {"samples_per_s": 1 / self.bound.period_s, "limit": self.bound.limit},
             "samples_per_s": 1 / run.period_s,
@@ -139,6 +142,8 @@ class PlacementReport:
         }
 
 
-def report_of(layout: Placement, simulated: Simulated) -> PlacementReport:
+def report_of(
+    layout: Placement, simulated: Simulated, cuts: tuple[RunCut, ...] = ()
+) -> PlacementReport:
     """Return the judgement of a simulated placement."""
-    return PlacementReport(layout, bound_of(layout), simulated)
+    return PlacementReport(layout, bound_of(layout), simulated, cuts)

@@ -17,11 +17,10 @@ from ethosgen.host import extras
 from ethosgen.stages.task_graph import read_graph
 from ethosgen.values.errors import EthosgenError, InputError, ToolError, UnsupportedError
 from ethosgen.values.watch import Watch
-from ethosgen_place.placement import task_graph
 from tests import ROOT
 from tests.support.needs import needs_extra
 from tests.support.networks import NetworkBuilder
-from tests.support.task_graphs import graph_json
+from tests.support.task_graphs import graph_json, stages_of
 
 GRAPH = graph_json(
     {"in": 4000, "left": 9000, "right": 1000, "out": 500},
@@ -112,7 +111,7 @@ def test_a_networks_stages_keep_its_cycles_weights_and_tensors(tmp_path: Path) -
     net.add(first, second)
     (tmp_path / "net.tflite").write_bytes(net.build())
     network = read(tmp_path / "net.tflite", None, Watch())
-    whole = task_graph(network, None, None)
+    whole = stages_of(network, None, None)
     assert [task.name for task in whole.tasks] == ["0 RELU", "1 RELU", "2 ADD"]
     assert [(e.sender[0], e.receiver[0], e.bytes) for e in whole.edges] == [
         ("0", "1", 256), ("0", "2", 256), ("1", "2", 256),
@@ -120,7 +119,7 @@ def test_a_networks_stages_keep_its_cycles_weights_and_tensors(tmp_path: Path) -
     assert [(task.input_bytes, task.output_bytes) for task in whole.tasks] == [
         (256, 0), (0, 0), (0, 256),
     ]  # fmt: skip
-    single = task_graph(network, 1, None)
+    single = stages_of(network, 1, None)
     assert single.edges == ()
     assert (single.tasks[0].input_bytes, single.tasks[0].output_bytes) == (256, 256)
     assert single.tasks[0].cycles == sum(task.cycles for task in whole.tasks)
@@ -129,8 +128,8 @@ def test_a_networks_stages_keep_its_cycles_weights_and_tensors(tmp_path: Path) -
 
 def test_an_npu_changes_the_cycles() -> None:
     network = read(ROOT / "demo" / "digits_int8.tflite", None, Watch())
-    cpu = sum(task.cycles for task in task_graph(network, 2, None).tasks)
-    npu = sum(task.cycles for task in task_graph(network, 2, "ethos-u55-256").tasks)
+    cpu = sum(task.cycles for task in stages_of(network, 2, None).tasks)
+    npu = sum(task.cycles for task in stages_of(network, 2, "ethos-u55-256").tasks)
     assert npu < cpu
 
 
@@ -207,4 +206,4 @@ def test_what_only_moves_bytes_is_no_stage_of_its_own() -> None:
     x = net.pad(net.conv2d(net.input((1, 8, 8, 3)), 4, (3, 3)), ((0, 0), (1, 1), (1, 1), (0, 0)))
     x = net.reshape(net.conv2d(x, 4, (3, 3), padding="VALID"), (1, 256))
     network = parse_network(net.build(x), "padded")
-    assert [task.operators for task in task_graph(network, None, None).tasks] == [(0, 0), (1, 3)]
+    assert [task.operators for task in stages_of(network, None, None).tasks] == [(0, 0), (1, 3)]

@@ -12,9 +12,9 @@ from ethosgen.flow.planning import read
 from ethosgen.values.errors import CapacityError, EthosgenError, InputError
 from ethosgen.values.watch import Watch
 from ethosgen_place.files import write_graph
-from ethosgen_place.placement import task_graph
 from tests.stages.test_bad_pipelines import small
 from tests.support.networks import NetworkBuilder
+from tests.support.task_graphs import stages_of
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for _ in range(6):
         tensor = net.relu(tensor)
     Path("net.tflite").write_bytes(net.build())
-    graph = task_graph(read(Path("net.tflite"), None, Watch()), 3, None)
+    graph = stages_of(read(Path("net.tflite"), None, Watch()), 3, None)
     Path("graph.json").write_text(write_graph(graph))
     return tmp_path
 

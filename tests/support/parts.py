@@ -243,8 +243,8 @@ PARTS = (
     ),
     Part(
         "meshes",
-        ("tests/place/",),
-        (*_of("stages/"), "generator/ethosgen_place/"),
+        ("tests/place/", "tests/splitting/"),
+        (*_of("splitting/", "stages/"), "generator/ethosgen_place/"),
         needs=(BROWSER,),
     ),
     Part(

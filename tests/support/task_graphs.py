@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from ethosgen.stages.task_graph import TaskGraph
+from ethosgen.values.network import Network
 from ethosgen_place.buffers import depths
 from ethosgen_place.layout import Placement
 from ethosgen_place.system import MeshSystem
+from ethosgen_place.tasks import estimated_cycles, task_graph
 from ethosgen_place.traffic import Replication
 
 CLOCK_HZ = 1000.0
@@ -80,6 +82,11 @@ def with_ports(graph: TaskGraph, inputs: dict[str, int], outputs: dict[str, int]
             "output_bytes": outputs.get(task["name"], 0),
         }
     return TaskGraph.model_validate(fields)
+
+
+def stages_of(network: Network, stages: int | None, npu: str | None) -> TaskGraph:
+    """Return a network as a task graph of stages."""
+    return task_graph(network, stages, estimated_cycles(network, npu))
 
 
 def random_graph(rng: random.Random, tasks: int, longest: int = 40) -> TaskGraph:

@@ -47,6 +47,9 @@ class Task(GraphTable):
     """The bytes of the network's inputs that it gets from an input port for each sample."""
     output_bytes: Figure = 0
     """The bytes of the network's outputs that it sends to an output port for each sample."""
+    made_bytes: Figure | None = None
+    """The bytes of its results for other tasks, which its output buffers hold. It is less than the
+    sum of its hand-overs if several tasks get the same bytes [default: that sum]."""
     multiplications: Figure = 0
     """The multiplications for one sample. Only `ethosgen place` reads them, for the energy."""
     operators: Annotated[tuple[Figure, Figure], Field(strict=False)] | None = None

@@ -1,0 +1,1 @@
+"""Cuts operators into parts, each of which an element computes from a region of its inputs."""

@@ -1,0 +1,219 @@
+"""The network of the parts, in TFLite's operators: it computes what the whole network does.
+
+Parts read boxes of other parts' results with SLICE and CONCATENATION, and pad with PAD.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ethosgen.splitting.boxes import Box, meet, relative, sizes, whole
+from ethosgen.splitting.parts import OperatorPart, OperatorShare, is_kept
+from ethosgen.values.editing import compacted
+from ethosgen.values.network import (
+    ABSENT,
+    PLACEMENT,
+    Graph,
+    Network,
+    Operator,
+    Quantization,
+    Tensor,
+)
+from ethosgen.values.rescaling import limits
+
+_MOST_JOINED = 10
+"""The most inputs of TensorFlow Lite Micro's CONCATENATION."""
+
+
+def network_of(network: Network, parts: Sequence[OperatorPart]) -> Network:
+    """Return the network of these parts, which make all its results, each once, in order."""
+    graph = parts[0].graph
+    writer = _Writer(graph)
+    for part in parts:
+        writer.add(part)
+    outputs = [writer.region(i, whole(graph.tensors[i].shape)) for i in graph.outputs]
+    cut = replace(graph, outputs=tuple(outputs))
+    metadata = {name: data for name, data in network.metadata.items() if name != PLACEMENT}
+    first = compacted(cut, writer.tensors, writer.operators)
+    return network.edited(first, *network.graphs[1:], metadata=metadata)
+
+
+class _Writer:
+    """The tensors and operators so far; `places` has the boxes of each original tensor."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.tensors = list(graph.tensors)
+        self.operators: list[Operator] = []
+        self.places: dict[int, dict[Box, int]] = {
+            i: {whole(graph.tensors[i].shape): i} for i in graph.inputs
+        }
+        self.constants: dict[object, int] = {}
+
+    def add(self, part: OperatorPart) -> None:
+        """Add the operators of a part."""
+        outside = self.places
+        inside = {t: {box: self.region(t, box)} for t, box in part.reads.items()}
+        self.places = inside
+        for piece in part.pieces:
+            self._add_piece(piece)
+        made = [(t, box, self.region(t, box)) for t, box in part.makes.items()]
+        self.places = outside
+        for tensor, box, index in made:
+            self.places.setdefault(tensor, {})[box] = index
+
+    def region(self, tensor: int, box: Box) -> int:
+        """Return the tensor with a box of an original one, sliced and joined from its places."""
+        places = self.places[tensor]
+        if box in places:
+            return places[box]
+        found = {}
+        for place, index in places.items():
+            shared = meet(place, box)
+            if shared is not None:
+                found[shared] = self._sliced(tensor, index, place, shared)
+        for axis in reversed(range(len(box))):
+            rows: dict[Box, list[tuple[Box, int]]] = {}
+            for place, index in sorted(found.items()):
+                rows.setdefault((*place[:axis], *place[axis + 1 :]), []).append((place, index))
+            found = dict(self._joined(tensor, axis, row) for row in rows.values())
+        ((joined, index),) = found.items()
+        assert joined == box, "the places do not cover it"
+        return index
+
+    def _add_piece(self, piece: OperatorShare) -> None:
+        operator, reading = self.graph.operators[piece.operator], piece.reading
+        inputs = []
+        for position, (tensor, box) in enumerate(zip(operator.inputs, reading.boxes, strict=True)):
+            if box is None and tensor != ABSENT:
+                continue
+            index = ABSENT
+            if position in reading.values:
+                values = np.array(reading.values[position])
+                index = self._constant(self.graph.tensors[tensor], values, None)
+            elif box is not None:
+                index = self._read(tensor, box)
+            if position == 0 and reading.pads:
+                index = self._padded(operator, index, reading.pads)
+            inputs.append(index)
+        if len(operator.outputs) > 1:
+            boxes = [whole(self.graph.tensors[i].shape) for i in operator.outputs]
+        else:
+            boxes = [piece.box]
+        outputs = []
+        for tensor, box in zip(operator.outputs, boxes, strict=True):
+            outputs.append(self._new(tensor, box))
+            self.places.setdefault(tensor, {})[box] = outputs[-1]
+        edited = replace(
+            operator,
+            inputs=tuple(inputs),
+            outputs=tuple(outputs),
+            options={**operator.options, **reading.options},
+        )
+        self._append(edited)
+
+    def _read(self, tensor: int, box: Box) -> int:
+        """Return a box of a tensor; constants are sliced here, with their channels' scales."""
+        original = self.graph.tensors[tensor]
+        if box == whole(original.shape) and is_kept(self.graph, tensor):
+            return tensor
+        if original.data is None:
+            return self.region(tensor, box)
+        key = tensor, box
+        if key not in self.constants:
+            values = original.array()[tuple(slice(*span) for span in box)]
+            scales = _sliced_scales(original.quantization, box)
+            self.constants[key] = self._constant(original, values, scales)
+        return self.constants[key]
+
+    def _padded(self, operator: Operator, index: int, pads: Sequence[tuple[int, int]]) -> int:
+        source = self.tensors[index]
+        shape = tuple(a + n + b for (a, b), n in zip(pads, source.shape, strict=True))
+        widths = self._parameter(np.array(pads))
+        code, inputs = "PAD", [index, widths]
+        if operator.code == "MAX_POOL_2D":
+            lowest = (
+                np.finfo("float32").min if source.dtype == "float32" else limits(source.dtype)[0]
+            )
+            value = self._constant(source, np.array([lowest]), source.quantization)
+            code, inputs = "PADV2", [index, widths, value]
+        padded = replace(source, index=len(self.tensors), name=f"{source.name}_padded", shape=shape)
+        self.tensors.append(padded)
+        self._append(Operator(0, code, tuple(inputs), (padded.index,)))
+        return padded.index
+
+    def _sliced(self, tensor: int, index: int, place: Box, box: Box) -> int:
+        if place == box:
+            return index
+        begin = [start for start, _ in relative(box, place)]
+        inputs = index, self._parameter(np.array(begin)), self._parameter(np.array(sizes(box)))
+        new = self._new(tensor, box)
+        self._append(Operator(0, "SLICE", inputs, (new,)))
+        return new
+
+    def _joined(self, tensor: int, axis: int, row: list[tuple[Box, int]]) -> tuple[Box, int]:
+        """Join boxes that follow each other along an axis."""
+        while len(row) > 1:
+            longer = []
+            for first in range(0, len(row), _MOST_JOINED):
+                some = row[first : first + _MOST_JOINED]
+                box = _around(axis, some)
+                if len(some) == 1:
+                    longer += some
+                    continue
+                new = self._new(tensor, box)
+                inputs = tuple(index for _, index in some)
+                self._append(Operator(0, "CONCATENATION", inputs, (new,), options={"axis": axis}))
+                longer.append((box, new))
+            row = longer
+        return row[0]
+
+    def _new(self, tensor: int, box: Box) -> int:
+        original, index = self.graph.tensors[tensor], len(self.tensors)
+        is_whole = box == whole(original.shape)
+        name = original.name if is_whole else f"{original.name}_part{index}"
+        self.tensors.append(replace(original, index=index, name=name, shape=sizes(box), data=None))
+        return index
+
+    def _parameter(self, values: np.ndarray[Any, Any]) -> int:
+        like = Tensor(0, "cut", values.shape, "int32")
+        return self._constant(like, values, None)
+
+    def _constant(
+        self, like: Tensor, values: np.ndarray[Any, Any], quantization: Quantization | None
+    ) -> int:
+        data, index = np.ascontiguousarray(values).astype(like.dtype), len(self.tensors)
+        self.tensors.append(
+            replace(
+                like,
+                index=index,
+                name=f"{like.name}_part{index}",
+                shape=values.shape,
+                data=data.tobytes(),
+                quantization=quantization,
+            )
+        )
+        return index
+
+    def _append(self, operator: Operator) -> None:
+        self.operators.append(replace(operator, index=len(self.operators)))
+
+
+def _around(axis: int, row: list[tuple[Box, int]]) -> Box:
+    (first, _), (last, _) = row[0], row[-1]
+    return (*first[:axis], (first[axis][0], last[axis][1]), *first[axis + 1 :])
+
+
+def _sliced_scales(quantization: Quantization | None, box: Box) -> Quantization | None:
+    """Return the quantization of a box of a constant."""
+    if quantization is None or quantization.is_per_tensor or not quantization.scale:
+        return quantization
+    some = slice(*box[quantization.axis])
+    points = quantization.zero_point
+    return replace(
+        quantization,
+        scale=quantization.scale[some],
+        zero_point=points[some] if len(points) > 1 else points,
+    )

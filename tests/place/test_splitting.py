@@ -1,0 +1,119 @@
+"""Networks larger than an element's memory: parts of operators, their bytes, and the report."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pymetis  # noqa: F401 - the tests are skipped without it
+import pytest
+from click.testing import CliRunner
+
+from ethosgen.cli import cli
+from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.stages.task_graph import read_graph
+from ethosgen.values.errors import CapacityError, EthosgenError
+from ethosgen_place.buffers import base_bytes
+from ethosgen_place.splitting import split_graph
+from ethosgen_place.system import Mesh, MeshElement, MeshSystem
+from ethosgen_place.tasks import starts_of
+from tests.support.networks import NetworkBuilder
+
+MEMORY = 12_000
+
+
+def network_bytes() -> bytes:
+    """Return a network whose second layer has 24 KiB of outputs."""
+    net = NetworkBuilder("large", seed=3)
+    x = net.conv2d(net.input((1, 32, 32, 3), name="image"), 24, (3, 3), activation="RELU6")
+    x = net.depthwise(x, (3, 3), stride=(2, 2))
+    x = net.conv2d(x, 8, (1, 1))
+    return net.build(net.fully_connected(net.reshape(x, (1, 2048)), 10))
+
+
+@pytest.fixture
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Enter a folder with large.tflite and small.toml."""
+    monkeypatch.chdir(tmp_path)
+    Path("large.tflite").write_bytes(network_bytes())
+    Path("small.toml").write_text(f"[element]\nmemory_bytes = {MEMORY}\n")
+    return tmp_path
+
+
+def invoke(*words: str) -> Any:
+    result = CliRunner().invoke(cli, ["place", *words], catch_exceptions=True)
+    if isinstance(result.exception, EthosgenError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def system(memory: int = MEMORY) -> MeshSystem:
+    return MeshSystem(mesh=Mesh(width=16, height=8), element=MeshElement(memory_bytes=memory))
+
+
+def test_operators_that_do_not_fit_are_cut(work: Path) -> None:
+    said = invoke("large.tflite", "--mesh", "16x8", "--elements", "small.toml", "--graph", "g.json")
+    lines = [line for line in said.stdout.splitlines() if line.startswith("  cut ")]
+    assert any("by rows (halo " in line for line in lines), said.stdout
+    graph = read_graph(Path("g.json"))
+    assert max(base_bytes(graph, task) for task in range(len(graph.tasks))) <= MEMORY
+    assert sum(task.output_bytes for task in graph.tasks) == 10
+    again = invoke("g.json", "--mesh", "16x8", "--elements", "small.toml", "--json")
+    assert json.loads(again.stdout)["cuts"] == []
+
+
+def test_the_simulation_never_exceeds_the_bound(work: Path) -> None:
+    words = "large.tflite", "--mesh", "16x8", "--elements", "small.toml", "--json"
+    facts = json.loads(invoke(*words).stdout)
+    assert facts["cuts"]
+    assert facts["samples_per_s"] <= facts["bound"]["samples_per_s"] * (1 + 1e-9)
+
+
+def test_off_refuses_what_does_not_fit(work: Path) -> None:
+    with pytest.raises(CapacityError, match="split it, or give the elements more"):
+        invoke("large.tflite", "--mesh", "16x8", "--elements", "small.toml", "--split", "off")
+
+
+def test_what_fits_is_not_cut(work: Path) -> None:
+    facts = json.loads(invoke("large.tflite", "--mesh", "16x8", "--json").stdout)
+    assert facts["cuts"] == []
+    assert [task["name"][0] for task in facts["tasks"]] == ["0", "1", "2", "3"]
+
+
+def test_stages_stay_together(work: Path) -> None:
+    words = "large.tflite", "--mesh", "16x8", "--elements", "small.toml", "--stages", "3"
+    facts = json.loads(invoke(*words, "--json").stdout)
+    runs = {task["name"].partition(", part")[0] for task in facts["tasks"]}
+    assert len(runs) == 3
+
+
+def test_the_hand_overs_are_the_bytes_that_parts_share() -> None:
+    net = NetworkBuilder("rows", seed=1)
+    x = net.conv2d(net.input((1, 16, 16, 8)), 16, (1, 1))
+    network = parse_network(net.build(net.conv2d(x, 4, (3, 3))), "rows")
+    graph, _ = split_graph(network, [1000, 1000], [0, 1, 2], system(7000), merges=False)
+    first = [task for task in graph.tasks if task.input_bytes]
+    second = [task for task in graph.tasks if task.output_bytes]
+    assert min(len(first), len(second)) > 1
+    assert sum(task.input_bytes for task in first) == 16 * 16 * 8
+    halos = 2 * (len(second) - 1)
+    assert sum(edge.bytes for edge in graph.edges) == (16 + halos) * 16 * 16
+    assert sum(task.made_bytes or 0 for task in first) == 16 * 16 * 16
+
+
+def test_a_layer_is_cut_along_its_input_channels() -> None:
+    net = NetworkBuilder("dense", seed=1)
+    network = parse_network(net.build(net.fully_connected(net.input((1, 16384)), 64)), "dense")
+    graph, cuts = split_graph(network, [1 << 20], [0, 1], system(18_000), merges=True)
+    sums = [cut for cut in cuts if "input channels" in cut.ways]
+    assert sums, [cut.text for cut in cuts]
+    totals = [task for task in graph.tasks if ", total" in task.name]
+    assert sum(task.output_bytes for task in totals) == 64
+    partial = sum(edge.bytes for edge in graph.edges)
+    assert partial == sums[0].cut.depth * 64 * 4, "sums are int32"
+
+
+def test_what_no_part_fits_is_named() -> None:
+    network = parse_network(network_bytes(), "large")
+    with pytest.raises(CapacityError, match=r"'large': '.*' has no parts that fit the 64 B of an"):
+        split_graph(network, [1] * 5, starts_of(network.graph), system(64), merges=True)

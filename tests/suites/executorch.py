@@ -1,27 +1,32 @@
 """ExecuTorch's tests of its Arm backend, unchanged, on the programs with the FVPs' names.
 
     EXECUTORCH_PYTHON=PYTHON EXECUTORCH_ROOT=FOLDER python -m tests.suites.executorch
-        [--seed N] [--count N] [--only EXPRESSION] [--log FILE]
+        [--seed N] [--count N] [--only EXPRESSION] [--log FILE] [--workers N] [--minutes N]
 
 PYTHON has the package executorch with its extra ethos-u, and pytest. FOLDER has ExecuTorch's
 runners, as its setup_testing.sh leaves them in arm_test. A test quantizes a network of one
 operator, compiles it with Vela, runs it in the runner, and compares the outputs with PyTorch's.
---record writes the record from such logs.
+The tests run in an order that the seed draws, so what has run is a fair sample at any time; those
+in the log are not run again. --record writes the record from such logs.
 """
 
 import argparse
 import datetime
+import math
 import os
 import random
 import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from xml.etree import ElementTree
 
 from tests.suites.fvp_programs import installed_fvps
@@ -38,8 +43,11 @@ RUNNERS = tuple(
     for board in ("300", "320")
 )
 PASSED, EXPECTED, SKIPPED, DIFFERENT = "passed", "fails as expected", "skipped", "different"
-CHUNK = 40
+CHUNK = 30
 """Tests that one process of pytest runs."""
+_PYTEST = Path(__file__).with_name("quick_pytest.py")
+_SETTINGS = {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+"""Environment of pytest: the networks are small, and workers share the processors."""
 _LIMIT_S = 3600.0
 _TOLD = re.compile(
     r"^(?:E +)?(?:Stderr: )?(ethosgen: .*|[EF]: .*|[EF] \[executorch:.*)$", re.MULTILINE
@@ -59,6 +67,7 @@ class ArmTestResult:
     name: str
     end: str
     why: str = ""
+    seconds: float = field(default=0.0, compare=False)
 
     @property
     def npu(self) -> str:
@@ -94,12 +103,13 @@ def read_report(xml: str) -> Iterator[ArmTestResult]:
         skipped = case.find("skipped")
         failed = [child for kind in ("failure", "error") for child in case.iter(kind)]
         if failed:
-            yield ArmTestResult(name, DIFFERENT, _words(failed[0]))
+            end, why = DIFFERENT, _words(failed[0])
         elif skipped is None:
-            yield ArmTestResult(name, PASSED)
+            end, why = PASSED, ""
         else:
             end = EXPECTED if skipped.get("type") == "pytest.xfail" else SKIPPED
-            yield ArmTestResult(name, end, skipped.get("message", ""))
+            why = skipped.get("message", "")
+        yield ArmTestResult(name, end, why, float(case.get("time", "0")))
 
 
 def _words(failed: ElementTree.Element) -> str:
@@ -143,11 +153,13 @@ def _pytest(
     with installed_fvps() as fvps:
         python = Path(os.environ[PYTHON])
         path = os.pathsep.join(map(str, [fvps, python.parent, os.environ["PATH"]]))
-        options = ["-p", "no:cacheprovider", "--config-file=/dev/null", f"--rootdir={_suite()}"]
+        left_out = ["no:cacheprovider", "no:unraisableexception"]
+        options = [f"--rootdir={_suite()}", *(f"-p{plugin}" for plugin in left_out)]
+        options.append("--config-file=/dev/null")
         return subprocess.run(
-            [python, "-P", "-m", "pytest", *options, *arguments],
+            [python, "-P", _PYTEST, *options, *arguments],
             cwd=folder or fvps,
-            env={**os.environ, "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**os.environ, "PATH": path, **_SETTINGS},
             capture_output=True,
             text=True,
             timeout=_LIMIT_S,
@@ -202,43 +214,66 @@ def main() -> int:
     """Run a drawn part of the suite, and print what did not pass; or write the record."""
     parser = argparse.ArgumentParser(prog="python -m tests.suites.executorch")
     parser.add_argument("--seed", type=int, default=30)
-    parser.add_argument("--count", type=int, default=240, help="how many tests are drawn")
+    parser.add_argument("--count", type=int, help="how many tests are drawn; all without it")
     parser.add_argument("--only", default=INTEGER, help="an expression of pytest's -k")
     parser.add_argument("--log", type=Path, help="a file with a line of JSON for each result")
+    parser.add_argument("--workers", type=int, default=1, help="processes of pytest at a time")
+    parser.add_argument("--minutes", type=float, help="start no tests after this time")
     parser.add_argument("--record", type=Path, nargs="+", help="write the record from such files")
     asked = parser.parse_args()
     if why := lacking():
         parser.error(why)
     names = collect(asked.only)
     if asked.record:
-        results = [ArmTestResult(**line) for log in asked.record for line in load_lines(log)]
+        results = latest(asked.record)
         about = _about(len(names), asked.seed, len(results))
         write_record(RECORDS / "executorch.json", record(results, _version(), about))
         return 0
-    drawn = draw(names, asked.count, asked.seed)
-    results = []
-    for start in range(0, len(drawn), CHUNK):
-        results += _run_chunk(drawn[start : start + CHUNK], asked.log)
-    return int(any(result.end == DIFFERENT for result in results))
+    done = {result.name for result in latest([asked.log])} if asked.log else set()
+    drawn = [name for name in draw(names, asked.count, asked.seed) if name not in done]
+    ends_s = time.monotonic() + 60 * asked.minutes if asked.minutes else math.inf
+    chunks = [drawn[start : start + CHUNK] for start in range(0, len(drawn), CHUNK)]
+    log = Log(asked.log)
+    with ThreadPoolExecutor(asked.workers) as workers:
+        clean = list(workers.map(lambda chunk: log.run(chunk, ends_s), chunks))
+    return int(not all(clean))
 
 
-def draw(names: Sequence[str], count: int, seed: int) -> list[str]:
-    """Draw tests, in the order in which they run."""
-    drawn = sorted(random.Random(seed).sample(sorted(names), min(count, len(names))))
-    random.Random(seed).shuffle(drawn)
-    return drawn
+def latest(logs: Sequence[Path]) -> list[ArmTestResult]:
+    """Return the last result of each test in logs; one that does not exist yet has none."""
+    lines = (line for log in logs if log.exists() for line in load_lines(log))
+    results = (ArmTestResult(**line) for line in lines)
+    return list({result.name: result for result in results}.values())
 
 
-def _run_chunk(names: Sequence[str], log: Path | None) -> list[ArmTestResult]:
-    results = run(names)
-    for result in results:
-        if log:
-            add_line(log, asdict(result))
-        if result.end != PASSED:
-            sys.stdout.write(f"{result.end} {result.name}: {result.why}\n")
-    sys.stdout.write(f"{Counter(result.end for result in results)}\n")
-    sys.stdout.flush()
-    return results
+def draw(names: Sequence[str], count: int | None, seed: int) -> list[str]:
+    """Draw tests, in the order in which they run: a smaller count is the start of a larger one."""
+    order = sorted(names)
+    random.Random(seed).shuffle(order)
+    return order[:count]
+
+
+class Log:
+    """Runs chunks of tests from several threads, and writes down their results."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._lock = Lock()
+
+    def run(self, names: Sequence[str], ends_s: float) -> bool:
+        """Run tests unless the time is over; return whether none differs."""
+        if time.monotonic() > ends_s:
+            return True
+        results = run(names)
+        with self._lock:
+            for result in results:
+                if self._path:
+                    add_line(self._path, asdict(result))
+                if result.end != PASSED:
+                    sys.stdout.write(f"{result.end} {result.name}: {result.why}\n")
+            sys.stdout.write(f"{Counter(result.end for result in results)}\n")
+            sys.stdout.flush()
+        return all(result.end != DIFFERENT for result in results)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +14,11 @@ from tests.suites.executorch import (
     PASSED,
     SKIPPED,
     ArmTestResult,
+    Log,
     cause,
     collect,
     draw,
+    latest,
     read_report,
     record,
     run,
@@ -22,10 +26,11 @@ from tests.suites.executorch import (
 from tests.suites.running import UNKNOWN
 from tests.support.fresh import fresh_seed
 from tests.support.needs import needs_executorch, needs_qemu
+from tests.support.pages import add_line
 
 COUNT = 4
 REPORT = """<testsuites><testsuite>
-<testcase classname="ops.test_abs" name="test_abs_u55_INT[zeros]" />
+<testcase classname="ops.test_abs" name="test_abs_u55_INT[zeros]" time="2.5" />
 <testcase classname="ops.test_abs" name="test_abs_u85_INT[zeros]"><failure message="RuntimeError">
 E           RuntimeError: Failed running command FVP_Corstone_SSE-320
 E           Stderr: I [executorch:arm_executor_runner.cpp:1406 main()] Running
@@ -60,14 +65,31 @@ def test_a_part_of_the_suite_passes(record_property: Callable[[str, object], Non
 
 
 def test_a_report_is_read() -> None:
-    assert list(read_report(REPORT)) == RESULTS
+    results = list(read_report(REPORT))
+    assert results == RESULTS and results[0].seconds == 2.5
 
 
 def test_a_draw_does_not_depend_on_the_order_of_the_names() -> None:
     names = [str(number) for number in range(100)]
     shuffled = random.Random(1).sample(names, len(names))
     assert draw(names, 10, 3) == draw(shuffled, 10, 3) != draw(names, 10, 4)
-    assert sorted(draw(names, 1000, 3)) == sorted(names)
+    assert draw(names, 10, 3) == draw(names, 50, 3)[:10]
+    assert sorted(draw(names, None, 3)) == sorted(names)
+
+
+def test_a_log_has_the_last_result_of_each_test(tmp_path: Path) -> None:
+    earlier, later = tmp_path / "a", tmp_path / "b"
+    for result in RESULTS:
+        add_line(earlier, asdict(result))
+    mended = ArmTestResult(RESULTS[1].name, PASSED)
+    add_line(later, asdict(mended))
+    found = latest([earlier, later, tmp_path / "none"])
+    assert found == [RESULTS[0], mended, *RESULTS[2:]]
+
+
+def test_no_tests_start_after_the_time(tmp_path: Path) -> None:
+    assert Log(tmp_path / "log").run(["no such test"], ends_s=0.0)
+    assert not (tmp_path / "log").exists()
 
 
 def test_what_the_suite_expects_to_fail_is_not_tried() -> None:

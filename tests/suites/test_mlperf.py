@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ethosgen.frontend.tflite.reader import parse_network
-from tests.suites.mlperf import NETWORKS, SETTINGS, run_benchmark
+from tests.suites.mlperf import NETWORKS, SETTINGS, run_benchmark, run_stream
 from tests.suites.mlperf_data import DataSet, write_data
 from tests.support.fresh import fresh_seed
 from tests.support.mlperf_networks import network_of
@@ -25,6 +25,14 @@ def test_the_runner_prints_the_oracles_accuracy(
     record_property("random networks", seed)
     (verdict,) = run_benchmark(list(NETWORKS)[seed], on, "a")
     assert not verdict.why, verdict
+
+
+@needs_mlperf
+@needs_qemu
+@pytest.mark.slow
+def test_the_runners_script_streams_sound() -> None:
+    verdict = run_stream("ethos-u55-128")
+    assert not verdict.why and verdict.told == "312 frames, a wake word in 25 of them", verdict
 
 
 def test_each_class_has_a_file(tmp_path: Path) -> None:

@@ -82,6 +82,14 @@ class Commanded(Protocol):
 
 
 @runtime_checkable
+class HasMoreFiles(Protocol):
+    """An application of which some networks need more files."""
+
+    def more_files(self, networks: Networks) -> tuple[str, ...]:
+        """Return the further templates, which become files in application/."""
+
+
+@runtime_checkable
 class TakesRows(Protocol):
     """An application whose network can get its input by rows (`--feed`)."""
 

@@ -15,6 +15,8 @@ from ethosgen.applications.application import (
     require_networks,
     require_one_port,
 )
+from ethosgen.applications.kws import load_sound
+from ethosgen.applications.sound_features import FEATURES, FRAME, features_of, tables
 from ethosgen.samples.quantizing import quantized
 from ethosgen.values.errors import InputError, reason_of
 from ethosgen.values.grammar import counted
@@ -23,6 +25,10 @@ from ethosgen.values.network import Network, Tensor
 _DRAWN = 4
 _COMMAND_BYTES = 31
 """How many bytes the runner loads with a command."""
+_STREAM_BYTES = 512
+"""The same of the script that streams sound."""
+_FRAME_BYTES = 2 * FRAME
+_DRAWN_FRAMES = 40
 _FLIP = 0x80
 
 
@@ -30,8 +36,9 @@ _FLIP = 0x80
 class Benchmark:
     """A benchmark of MLPerf Tiny: its name in the protocol, and the network that fits it.
 
-    An input is int8 as the network takes it, bytes of an image (`is_image`), or floats whose
-    quantized values the network reproduces (`is_error`).
+    An input is int8 as the network takes it, bytes of an image (`is_image`), floats whose
+    quantized values the network reproduces (`is_error`), or a frame of a stream of sound
+    (`is_stream`), of whose features the network takes the latest.
     """
 
     model: str
@@ -40,12 +47,15 @@ class Benchmark:
     outputs: int
     is_image: bool = False
     is_error: bool = False
+    is_stream: bool = False
 
     @property
     def what(self) -> str:
         """The content of a file of the data set, in a few words."""
         if self.is_error:
             return "floats, little-endian"
+        if self.is_stream:
+            return f"sound: {FRAME} samples of 16 bits, little-endian"
         return (
             "the bytes of an image, 0 to 255" if self.is_image else "int8, as the network takes it"
         )
@@ -61,6 +71,7 @@ BENCHMARKS = (
     Benchmark("vww01", "visual wake words", (1, 96, 96, 3), 2, is_image=True),
     Benchmark("ic01", "image classification", (1, 32, 32, 3), 10, is_image=True),
     Benchmark("ad01", "anomaly detection", (1, 640), 640, is_error=True),
+    Benchmark("sww01", "streaming wake words", (1, 30, 1, 40), 3, is_stream=True),
 )
 """The benchmarks whose inputs come over the console."""
 
@@ -72,7 +83,7 @@ class MlPerf:
     name: str = "mlperf"
     templates: str = TEMPLATES
     title: str = "answer the runner of the benchmark MLPerf Tiny"
-    accepts: str = ".bin files of the benchmark's data sets"
+    accepts: str = ".bin files of the benchmark's data sets, or .wav for the wake words"
     files: tuple[str, ...] = (
         "application.c",
         "commands.c",
@@ -101,13 +112,22 @@ class MlPerf:
             if tensor.quantization is None or not tensor.quantization.is_per_tensor:
                 raise InputError(f"--app {self.name} needs a scale, but '{tensor.name}' has none")
 
+    def more_files(self, networks: Networks) -> tuple[str, ...]:
+        """Return what computes features of sound, for the network that takes them."""
+        return ("features.c", "features.h") if _benchmark_of(networks).is_stream else ()
+
     def facts(self, networks: Networks) -> dict[str, Any]:
-        """Return the network's benchmark."""
-        return {"benchmark": _benchmark_of(networks)}
+        """Return the network's benchmark, and the constants of its features."""
+        benchmark = _benchmark_of(networks)
+        stream = tables(networks[0].inputs[0]) if benchmark.is_stream else None
+        return {"benchmark": benchmark, "stream": stream}
 
     def item_bytes(self, networks: Networks) -> int:
         """Return the size of an input as the runner loads it."""
-        return networks[0].inputs[0].elements * (4 if _benchmark_of(networks).is_error else 1)
+        benchmark = _benchmark_of(networks)
+        if benchmark.is_stream:
+            return _FRAME_BYTES
+        return networks[0].inputs[0].elements * (4 if benchmark.is_error else 1)
 
     def item_s(self, settings: Settings) -> float | None:
         """Return None: the runner decides when it loads the next input."""
@@ -117,6 +137,8 @@ class MlPerf:
         """Read files of a data set; one of ad's has a spectrum of 128 floats per window of time."""
         items = []
         size, benchmark = self.item_bytes(networks), _benchmark_of(networks)
+        if benchmark.is_stream:
+            return _frames(paths)
         for path in paths:
             try:
                 content = path.read_bytes()
@@ -140,6 +162,10 @@ class MlPerf:
     def draw(self, networks: Networks, seed: int) -> list[bytes]:
         """Return random inputs, over the whole range of the network's."""
         rng, tensor = np.random.default_rng(seed), networks[0].inputs[0]
+        if _benchmark_of(networks).is_stream:
+            loud = 10 ** rng.uniform(0, 5, (_DRAWN_FRAMES, 1))
+            sound = np.cumsum(rng.normal(size=(_DRAWN_FRAMES, FRAME)), axis=1) * loud
+            return [row.astype("<i2").tobytes() for row in np.clip(sound, -32768, 32767)]
         values = rng.integers(0, 256, (_DRAWN, tensor.elements), np.uint8)
         if not _benchmark_of(networks).is_error:
             return [row.tobytes() for row in values]
@@ -149,15 +175,23 @@ class MlPerf:
         return [row.astype("<f4").tobytes() for row in real]
 
     def commands(self, item: bytes) -> list[str]:
-        """Return the commands that load an input and infer once, as the runner sends them."""
-        parts = [item[i : i + _COMMAND_BYTES] for i in range(0, len(item), _COMMAND_BYTES)]
-        return [f"db load {len(item)}", *(f"db {part.hex()}" for part in parts), "infer 1 0"]
+        """Return the commands that load an input and infer once, as the runner sends them.
+
+        No benchmark's input but a frame of sound has its size.
+        """
+        is_frame = len(item) == _FRAME_BYTES
+        size = _STREAM_BYTES if is_frame else _COMMAND_BYTES
+        parts = [item[i : i + size] for i in range(0, len(item), size)]
+        infer = "extract_uart_stream" if is_frame else "infer 1 0"
+        return [f"db load {len(item)}", *(f"db {part.hex()}" for part in parts), infer]
 
     def expect(
         self, items: Sequence[bytes], networks: Networks, run: Run, settings: Settings
     ) -> list[str]:
-        """Return the line of results for each input."""
+        """Return the line of results for each input, or the two lines for each frame."""
         benchmark = _benchmark_of(networks)
+        if benchmark.is_stream:
+            return _stream_lines(items, networks[0], run)
         source, target = networks[0].inputs[0], networks[0].outputs[0]
         samples = [{source.name: _network_input(item, source, benchmark)} for item in items]
         lines = []
@@ -204,6 +238,35 @@ def _network_input(item: bytes, tensor: Tensor, benchmark: Benchmark) -> np.ndar
         flip = _FLIP if benchmark.is_image else 0
         values = (np.frombuffer(item, np.uint8) ^ np.uint8(flip)).view(np.int8)
     return np.ascontiguousarray(values).reshape(tensor.shape)
+
+
+def _frames(paths: Sequence[Path]) -> list[bytes]:
+    """Return the whole frames of files of sound, as one stream."""
+    sound = np.concatenate([load_sound(path) for path in paths]).astype("<i2")
+    if len(sound) < FRAME:
+        raise InputError(
+            f"'{paths[0]}' has {counted(len(sound), 'sample')}, but a frame has {FRAME}"
+        )
+    return [row.tobytes() for row in sound[: len(sound) // FRAME * FRAME].reshape(-1, FRAME)]
+
+
+def _stream_lines(items: Sequence[bytes], network: Network, run: Run) -> list[str]:
+    """Return the lines with the features of each frame, and with the network's answer."""
+    source, target = network.inputs[0], network.outputs[0]
+    features = features_of(np.frombuffer(b"".join(items), "<i2"), source)
+    silence = np.zeros((source.elements // FEATURES, FEATURES), np.int8)
+    stream, rows = np.concatenate([silence, features]), len(silence)
+    windows = [stream[number + 1 : number + 1 + rows] for number in range(len(features))]
+    samples = [{source.name: np.ascontiguousarray(each.reshape(source.shape))} for each in windows]
+    lines = []
+    for row, outputs in zip(features, run(0, samples), strict=True):
+        lines.append(f"m-features-[{_signed(row)}]")
+        lines.append(f"m-activations-[{_signed(outputs[target.name].ravel())}]")
+    return lines
+
+
+def _signed(values: np.ndarray[Any, Any]) -> str:
+    return ", ".join(f"{value:+3d}" for value in values.tolist())
 
 
 def _real(values: np.ndarray[Any, Any], tensor: Tensor) -> np.ndarray[Any, Any]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ethosgen.applications import Application
-from ethosgen.applications.application import TEMPLATES, Commanded
+from ethosgen.applications.application import TEMPLATES, Commanded, HasMoreFiles, Networks
 from ethosgen.board import Board
 from ethosgen.host.resources import files_below, resource_folder
 from ethosgen.values.errors import InputError
@@ -84,11 +84,12 @@ def with_element(layout: Layout, board: Board, handover: Handover) -> Layout:
     )
 
 
-def with_application(layout: Layout, app: Application) -> Layout:
+def with_application(layout: Layout, app: Application, networks: Networks) -> Layout:
     """Return a layout with an application's files."""
     shared = _COMMANDED if isinstance(app, Commanded) else _APPLICATION
+    more = app.more_files(networks) if isinstance(app, HasMoreFiles) else ()
     files = {f"{APPLICATION}/{file}": f"common/{file}" for file in shared}
-    files |= {f"{APPLICATION}/{file}": f"{app.name}/{file}" for file in app.files}
+    files |= {f"{APPLICATION}/{file}": f"{app.name}/{file}" for file in (*app.files, *more)}
     return replace(
         layout,
         templates=tuple(dict.fromkeys((*layout.templates, TEMPLATES, app.templates))),

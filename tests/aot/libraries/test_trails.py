@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from math import lcm
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,42 @@ def windows(n: NetworkBuilder) -> int:
 
 def windows_apart(n: NetworkBuilder) -> int:
     return n.conv2d(n.input((1, 11, 8, 16)), 32, (3, 3), (2, 2))
+
+
+def more_pixels_apart(n: NetworkBuilder) -> int:
+    return n.conv2d(n.input((1, 14, 11, 24)), 40, (1, 1))
+
+
+def short_pixels(n: NetworkBuilder) -> int:
+    return n.conv2d(n.input((1, 14, 11, 8)), 12, (1, 1))
+
+
+def wide_windows(n: NetworkBuilder) -> int:
+    return n.conv2d(n.input((1, 9, 30, 5)), 9, (3, 3), padding="SAME")
+
+
+def wide_windows_apart(n: NetworkBuilder) -> int:
+    return n.conv2d(n.input((1, 9, 40, 6)), 8, (5, 3), (2, 2))
+
+
+def wide_depthwise(n: NetworkBuilder) -> int:
+    return n.depthwise(n.input((1, 7, 40, 24)), (3, 3))
+
+
+def wide_depthwise_apart(n: NetworkBuilder) -> int:
+    return n.depthwise(n.input((1, 9, 40, 24)), (3, 3), (2, 2))
+
+
+def wide_odd_depthwise(n: NetworkBuilder) -> int:
+    return n.depthwise(n.input((1, 6, 24, 7)), (3, 3))
+
+
+def high_depthwise(n: NetworkBuilder) -> int:
+    return n.depthwise(n.input((1, 25, 5, 64)), (3, 3))
+
+
+def high_odd_depthwise(n: NetworkBuilder) -> int:
+    return n.depthwise(n.input((1, 25, 5, 12)), (5, 5))
 
 
 def few(n: NetworkBuilder) -> int:
@@ -95,6 +132,11 @@ CASES: dict[str, tuple[Extension, Build]] = {
     "armv6-m, pixels to fewer channels": (THUMB, fewer_pixels),
     "armv6-m, windows apart": (THUMB, windows_apart),
     "armv6-m, means": (THUMB, means),
+    "helium, windows": (HELIUM, wide_windows),
+    "helium, windows apart": (HELIUM, wide_windows_apart),
+    "helium, depthwise": (HELIUM, wide_depthwise),
+    "helium, depthwise apart": (HELIUM, wide_depthwise_apart),
+    "helium, odd depthwise": (HELIUM, wide_odd_depthwise),
     "helium, maxima": (HELIUM, maxima),
     "helium, means": (HELIUM, means),
 }
@@ -112,6 +154,8 @@ TOO_NEAR = (
     "dsp, windows",
     "dsp, few channels",
     "helium, means",
+    "helium, depthwise",
+    "helium, windows",
 )
 """Kernels that a line of 16 bytes, or a row of the picture, less is shown to break."""
 CORES = {DSP: "cortex-m4", THUMB2: "cortex-m3", THUMB: "cortex-m0plus", HELIUM: "cortex-m55"}
@@ -153,8 +197,8 @@ def trails(monkeypatch: pytest.MonkeyPatch) -> list[Trail]:
 @pytest.mark.parametrize("name", CASES)
 def test_a_kernel_is_exact_at_its_distance(name: str, trails: list[Trail], tmp_path: Path) -> None:
     apart = run(plan_of(CASES[name]), tmp_path)
-    (distance,) = {trail.distance for trail in trails}
-    assert apart == rounded_up(distance, 16), "nothing else keeps them apart"
+    (least,) = {rounded_up(trail.distance, lcm(16, trail.unit)) for trail in trails}
+    assert apart == least, "nothing else keeps them apart"
 
 
 @needs_gcc
@@ -173,8 +217,8 @@ def test_a_smaller_distance_breaks_it(
     plan = plan_of(CASES[name])
     less = 16 if "pixels" in name else _row_bytes(plan) + 16
 
-    def nearer(output: int, source: int, distance: int) -> Trail:
-        return Trail(output, source, max(distance - less, 1))
+    def nearer(output: int, source: int, distance: int, *rest: int) -> Trail:
+        return Trail(output, source, max(distance - less, 1), *rest)
 
     monkeypatch.setattr(memory_plan, "Trail", nearer)
     monkeypatch.setattr("ethosgen.aot.compiler.check_memory", lambda *_: None)

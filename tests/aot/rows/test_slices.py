@@ -119,8 +119,8 @@ def test_slices_have_the_bits_of_a_whole_inference(
 def test_a_slice_has_a_share_of_each_operator() -> None:
     """32 rows in turns of one: each is 1 of 32, and of a layer behind a stride 1 of 16."""
     net = NetworkBuilder("network", seed=4)
-    x = net.depthwise(net.input((1, 32, 16, 4)))
-    plan = cpu_plan(net.build(net.depthwise(x, stride=(2, 2))))
+    x = net.conv2d(net.input((1, 32, 16, 4)), 32)
+    plan = cpu_plan(net.build(net.conv2d(x, 4, stride=(2, 2))))
     tight = Schedule(arena_bytes=1600, steps=True)
     program = compile_program(replace(plan, options=OffloadOptions(schedule=tight)), "net")
     (step,) = program.slices

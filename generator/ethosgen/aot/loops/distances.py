@@ -14,6 +14,15 @@ def rows_distance(rows: int, read: int, written: int, ahead: int) -> int:
     return max(1, *(min(row + ahead, rows) * written - row * read for row in (0, last, rows - 1)))
 
 
+def backward_distance(rows: int, read: int, written: int, ahead: int) -> int:
+    """Return the distance for a kernel that begins with the last row; the input begins first.
+
+    While a row's first byte is unread, at most `ahead` rows up to that row have been written.
+    """
+    turns = min(ahead, rows), rows
+    return max(1, *(last * read - max(last - ahead, 0) * written for last in turns))
+
+
 def windows_distance(
     rows: int, read: int, written: int, ahead: int, stride: int, before: int
 ) -> int:

@@ -41,9 +41,18 @@ class Trail:
     """An output that may lie over an input that nothing reads later; both are numbers of blocks.
 
     Its kernel reads the input from the start to the end, and is always `distance` bytes ahead of
-    its writes. So the output may begin at least this many bytes before the input.
+    its writes. So the output may begin at least this many bytes before the input; they must be a
+    multiple of `unit`. If the kernel `is_backward`, the input begins first.
     """
 
     output: int
     input: int
     distance: int
+    unit: int = 1
+    is_backward: bool = False
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """The block that begins first, and the other."""
+        both = self.output, self.input
+        return both[::-1] if self.is_backward else both

@@ -83,22 +83,24 @@ def _is_read_first(schedule: StepSchedule, first: Block, second: Block) -> bool:
     return _is_trail(schedule, first, second) or _is_trail(schedule, second, first)
 
 
-def _is_trail(schedule: StepSchedule, lower: Block, upper: Block) -> bool:
-    """Return whether the lower block is such a kernel's output, the upper one its input."""
-    together = lower.steps & upper.steps
+def _is_trail(schedule: StepSchedule, target: Block, source: Block) -> bool:
+    """Return whether blocks are such a kernel's output and input, as far apart as it declares."""
+    together = target.steps & source.steps
     if len(together) != 1:
         return False
     (index,) = together
-    if index >= len(schedule.steps):
+    if index >= len(schedule.steps) or index in _awaited(schedule):
         return False
     step = schedule.steps[index]
     reads, writes = schedule.reads(step), schedule.writes(step)
-    distance = step.kernel.distance if step.kernel else None
-    if distance is None or len(reads) != 1 or len(writes) != 1 or index in _awaited(schedule):
+    kernel = step.kernel
+    if kernel is None or kernel.distance is None or len(reads) != 1 or len(writes) != 1:
         return False
-    is_trail = reads[0] in upper.values and writes[0] in lower.values
-    ends = max(upper.steps) == index == min(lower.steps)
-    return is_trail and ends and (upper.offset or 0) - (lower.offset or 0) >= distance
+    is_trail = reads[0] in source.values and writes[0] in target.values
+    ends = max(source.steps) == index == min(target.steps)
+    apart = (source.offset or 0) - (target.offset or 0)
+    apart = -apart if kernel.is_backward else apart
+    return is_trail and ends and apart >= kernel.distance and apart % kernel.distance_unit == 0
 
 
 def _awaited(schedule: StepSchedule) -> set[int]:

@@ -1,8 +1,9 @@
 """The static memory plan: one arena, reused by lifetime, with the partitions' scratches."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from math import lcm
 
 from ethosgen.aot.graph.storage import ALIGNMENT, SAME_BYTES
 from ethosgen.aot.memory.block import Block, Trail
@@ -67,7 +68,7 @@ def plan_memory(
     copies = {fetch.constant: _copy_block(fetch) for fetch in fetches}
     wanted = [*scratches, *tensors, *workspaces.values(), *copies.values()]
     trails = _trails(schedule, wanted)
-    placement = place(tuple(wanted), tuple(trails.values()))
+    placement = _placed(wanted, trails.values())
     placed = dict(zip(wanted, placement.blocks, strict=True))
     return MemoryPlan(
         arena_bytes=placement.bytes,
@@ -82,6 +83,29 @@ def plan_memory(
         fetched={constant: placed[block] for constant, block in copies.items()},
         fetches=tuple(fetches),
     )
+
+
+def _placed(blocks: Sequence[Block], trails: Collection[Trail]) -> PlacedBlocks:
+    """Return the smaller of the placements with trails of any distance, and with all of them.
+
+    The ends of those that need whole pixels between them are aligned to pixels.
+    """
+    of_any_distance = tuple(trail for trail in trails if ALIGNMENT % trail.unit == 0)
+    best = place(tuple(blocks), of_any_distance)
+    if len(of_any_distance) == len(trails):
+        return best
+    units = dict.fromkeys(range(len(blocks)), 1)
+    for trail in trails:
+        for end in (trail.output, trail.input):
+            units[end] = lcm(units[end], trail.unit)
+    aligned = (replace(b, alignment=lcm(b.alignment, units[i])) for i, b in enumerate(blocks))
+    other = place(tuple(aligned), tuple(trails))
+    bound = min(best.bound_bytes, other.bound_bytes)
+    if other.bytes >= best.bytes:
+        return replace(best, bound_bytes=bound)
+    whole = zip(blocks, other.blocks, strict=True)
+    placed = tuple(replace(block, offset=where.offset) for block, where in whole)
+    return PlacedBlocks(placed, other.bytes, bound)
 
 
 def _copy_block(fetch: Fetch) -> Block:
@@ -257,14 +281,17 @@ def _trails(schedule: StepSchedule, blocks: Sequence[Block]) -> dict[int, Trail]
     trails = {}
     for index, step in enumerate(schedule.steps):
         reads = schedule.reads(step)
-        if step.kernel is None or step.kernel.distance is None or len(reads) != 1:
+        kernel = step.kernel
+        if kernel is None or kernel.distance is None or len(reads) != 1:
             continue
         (output,) = schedule.writes(step)
         source, target = numbers[reads[0]], numbers[output]
         is_free = blocks[source].is_homeless and blocks[target].is_homeless
         is_used = any(index in in_use.get(value, ()) for value in blocks[source].values)
         if is_free and not is_used and _follows(blocks[target], blocks[source], index):
-            trails[index] = Trail(target, source, step.kernel.distance)
+            trails[index] = Trail(
+                target, source, kernel.distance, kernel.distance_unit, kernel.is_backward
+            )
     return trails
 
 

@@ -47,7 +47,7 @@ class Puzzle:
     """The pieces, and bounds on any solution.
 
     `crowds` are the sets of pieces that are live together; none is a part of another. `shared` has,
-    by output and input of a trail, the most bytes that both can share.
+    by the ends of a trail, the most bytes that both can share.
     """
 
     def __init__(self, blocks: Sequence[Block], trails: Sequence[Trail] = ()) -> None:
@@ -72,16 +72,19 @@ class Puzzle:
         self._live = live
         self.crowds = _largest(live.values())
         numbers = {b: i for i, b in enumerate(i for i, b in enumerate(blocks) if b.is_homeless)}
-        self._distances = {(numbers[t.output], numbers[t.input]): t.distance for t in trails}
+        self._distances: dict[tuple[int, int], int] = {}
+        for trail in trails:
+            lower, upper = (numbers[end] for end in trail.ends)
+            self._distances[lower, upper] = trail.distance
         self.shared = {
-            (output, input_): most
-            for (output, input_), distance in self._distances.items()
-            if (most := self._most_shared(output, input_, distance)) > 0
+            (lower, upper): most
+            for (lower, upper), distance in self._distances.items()
+            if (most := self._most_shared(lower, upper, distance)) > 0
         }
 
-    def _most_shared(self, output: int, input_: int, distance: int) -> int:
-        behind = self.pieces[output].padded - distance // ALIGNMENT * ALIGNMENT
-        return min(behind, self.pieces[input_].padded)
+    def _most_shared(self, lower: int, upper: int, distance: int) -> int:
+        behind = self.pieces[lower].padded - distance // ALIGNMENT * ALIGNMENT
+        return min(behind, self.pieces[upper].padded)
 
     def distance(self, lower: int, upper: int) -> int:
         """Return the bytes from one piece to another above it that is live together with it."""

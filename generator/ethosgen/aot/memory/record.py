@@ -39,6 +39,8 @@ def _access(schedule: StepSchedule, number: int, step: Step) -> StepAccess:
         is_move=step.operator.code in SAME_BYTES and not step.tail,
         over=overwritten(schedule, step),
         distance=step.kernel.distance if step.kernel else None,
+        unit=step.kernel.distance_unit if step.kernel else 1,
+        is_backward=step.kernel.is_backward if step.kernel else False,
         npu=stream if isinstance(stream, int) else None,
         bases=tuple(map(_base, arguments[1:])),
     )

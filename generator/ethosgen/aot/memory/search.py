@@ -81,8 +81,8 @@ class Search:
             if left:
                 floor = min([lowest[i] for i in left])
                 whole = sum([self._padded[i] for i in left])
-                for (output, input_), most in self._shared[crowd]:
-                    whole -= most if output in lowest and input_ in lowest else 0
+                for (lower, upper), most in self._shared[crowd]:
+                    whole -= most if lower in lowest and upper in lowest else 0
                 needed = max(needed, floor + whole - self._slack[crowd])
         return needed
 

@@ -16,7 +16,7 @@ from ethosgen.aot.registry import goes_in_place
 from ethosgen.aot.rows.pacing import Pacing, buffer_bytes, distance_of
 from ethosgen.aot.rows.reach import row_bytes
 from ethosgen.aot.rows.streaming import RowChain, fed_inputs, pacing_of, row_steps
-from ethosgen.aot.schedule.schedule import StepSchedule
+from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.values.multiples import rounded_up
 
 HEIGHTS = tuple(map(Fraction, (16, 8, 4, 2, 1))) + tuple(Fraction(1, 2**i) for i in range(1, 6))
@@ -131,21 +131,34 @@ class Cutting:
 
     def _alone(self, index: int) -> Cut:
         step = self.schedule.steps[index]
+        return Cut(index, index + 1, self.bytes_of(index, step))
+
+    def bytes_of(self, index: int, step: Step) -> int:
+        """Return the bytes that are live in a step, or in another one in its place."""
         scratch = self._scratch.get(index, 0)
         inside = self.schedule.plan.offsets if scratch else {}
         live = scratch + sum(
             size for i, size in self._sizes.items() if index in self._lives[i] and i not in inside
         )
+        room = step.kernel.workspace_bytes if step.kernel else 0
+        return live + room - self._saved(index, step)
+
+    def _saved(self, index: int, step: Step) -> int:
+        """Return the bytes of an output that lie over an input."""
+        read, written = self.schedule.reads(step), self.schedule.writes(step)
+        if len(written) != 1:
+            return 0
+        size = self._sizes[written[0]]
+        last = [i for i in read if max(self._lives[i]) == index]
         shares = step.in_place or goes_in_place(step.operator) or step.operator.code in SAME_BYTES
-        written = self.schedule.writes(step)
-        if shares and len(written) == 1:
-            size = self._sizes[written[0]]
-            if any(
-                max(self._lives[i]) == index and self._sizes[i] == size
-                for i in self.schedule.reads(step)
-            ):
-                live -= size
-        return Cut(index, index + 1, live + self._rooms[index])
+        shares = shares or (step.kernel is not None and step.kernel.in_place)
+        if shares and any(self._sizes[i] == size for i in last):
+            return size
+        distance = step.kernel.distance if step.kernel else None
+        ends = {*read, *written}
+        if distance is None or len(read) != 1 or not last or ends & {*self.schedule.plan.offsets}:
+            return 0
+        return max(0, min(size - rounded_up(distance, ALIGNMENT), self._sizes[read[0]]))
 
     def _cut(self, chain: RowChain) -> Cut | None:
         if chain not in self._cuts:

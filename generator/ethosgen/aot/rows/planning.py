@@ -9,6 +9,7 @@ from ethosgen.aot.libraries.framework.library import Library
 from ethosgen.aot.memory.portions import with_portions
 from ethosgen.aot.rows.choice import NO_LIMIT, Cut, Cutting, chains_of
 from ethosgen.aot.rows.feeding import require_feed, require_slices
+from ethosgen.aot.rows.parts import AT_ANY_COST, FREELY, in_parts
 from ethosgen.aot.rows.streaming import streamed
 from ethosgen.aot.schedule.schedule import Step, StepSchedule, make_schedule
 from ethosgen.values.plan import Plan
@@ -28,13 +29,17 @@ def ready_schedule(plan: Plan, name: str) -> StepSchedule:
     """
     asked, among = plan.options.schedule, libraries(plan.extension)
     limit = 0 if asked.stream is Streaming.ALWAYS else asked.arena_bytes
-    schedule = with_kernels(make_schedule(plan), among)
-    require_slices(schedule)
-    usual = _with_portions(schedule, fuse_chains(schedule, among), among)
+    whole = with_kernels(make_schedule(plan), among)
+    require_slices(whole)
+    schedule, usual = _usual(whole, among, 0, FREELY)
     is_placed = asked.bands_above is None and any(step.on_npu for step in usual.steps)
     is_off = asked.stream is Streaming.OFF or is_placed
     if not asked.feed and (is_off or limit is None or arena_bytes(usual) <= limit):
         return usual
+    if limit is not None:
+        schedule, usual = _usual(whole, among, limit, AT_ANY_COST)
+        if not asked.feed and arena_bytes(usual) <= limit:
+            return usual
     limit = NO_LIMIT if limit is None else limit
     cutting = Cutting(schedule)
     if asked.feed:
@@ -49,6 +54,22 @@ def ready_schedule(plan: Plan, name: str) -> StepSchedule:
         return replace(made, stream_cycles=cycles)
 
     return _within(limit, cutting, with_chains, None if asked.feed else usual)
+
+
+def _usual(
+    schedule: StepSchedule, among: Sequence[Library], limit: int, share: float
+) -> tuple[StepSchedule, StepSchedule]:
+    """Return a schedule without chains, and the same with fused operators.
+
+    Layers are in parts (`in_parts`) unless the options forbid it, or the arena is no smaller.
+    """
+    usual = _with_portions(schedule, fuse_chains(schedule, among), among)
+    best = schedule, usual
+    if schedule.plan.options.schedule.stream is not Streaming.OFF:
+        for divided in in_parts(schedule, among, limit, share):
+            fused = _with_portions(divided, fuse_chains(divided, among), among)
+            best = min(best, (divided, fused), key=lambda pair: arena_bytes(pair[1]))
+    return best
 
 
 def _with_portions(

@@ -38,6 +38,11 @@ class Kernel:
     distance: int | None = None
     """Its output may overlap its first input if it begins so many bytes before it, or more: the
     kernel reads and writes both from start to end. None if they must be apart."""
+    is_backward: bool = False
+    """It reads and writes from end to start; the input may begin `distance` before the output."""
+    distance_unit: int = 1
+    """The distance must be a multiple of so many bytes: a pixel, if the kernel computes some
+    channels of all pixels at a time."""
     in_place: bool = False
     """Whether its output may be exactly where its first input is, if they have the same size."""
     row_tables: int = 0

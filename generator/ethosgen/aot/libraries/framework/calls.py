@@ -152,7 +152,7 @@ def windows_kernel(
     kernel = nest.kernel(function.sources)
     for each in window if groups == 1 else ():
         down = each.stride_y, each.before_y
-        distance = _picture_distance(layer.source, layer.target, function.ahead, *down)
+        distance = picture_distance(layer.source, layer.target, function.ahead, *down)
         kernel = replace(kernel, distance=distance)
     return kernel
 
@@ -166,13 +166,13 @@ def images_kernel(
     kernel = nest.kernel(function.sources)
     if down is None:
         return kernel
-    distance = _picture_distance(
+    distance = picture_distance(
         layer.source, layer.target, function.ahead, down.stride, down.padding
     )
     return replace(kernel, distance=distance)
 
 
-def _picture_distance(
+def picture_distance(
     source: Tensor, target: Tensor, ahead: int | None, stride: int, before: int
 ) -> int | None:
     """Return the distance of windows over the rows of one picture, None for several pictures."""
@@ -236,7 +236,7 @@ def pixels_kernel(
         taps = pixel.taps[::-1] if is_column else pixel.taps
         nest.call(function.name, *pixel.ends, address(weights, 0, *pixel.first, 0), *taps, *tables)
     down = window[0].stride, window[0].padding
-    distance = _picture_distance(layer.source, layer.target, 1, *down)
+    distance = picture_distance(layer.source, layer.target, 1, *down)
     return replace(nest.kernel(function.sources), distance=distance)
 
 
@@ -265,7 +265,7 @@ def pool_kernel(
     shape = nest.table("shape", pool)
     with pixels(nest, target, window, views) as pixel:
         nest.call(function, *pixel.ends, *pixel.taps, shape.data)
-    distance = _picture_distance(source, target, 1, window[0].stride, window[0].padding)
+    distance = picture_distance(source, target, 1, window[0].stride, window[0].padding)
     return replace(nest.kernel(files), distance=distance)
 
 

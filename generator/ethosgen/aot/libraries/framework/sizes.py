@@ -1,9 +1,10 @@
 """The sizes of a layer, from which libraries estimate cycles."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ethosgen.aot.cost import Cycles
+from ethosgen.aot.libraries.framework.parts import PART_ROWS
 from ethosgen.values.network import Operator, Tensor
 
 
@@ -20,6 +21,8 @@ class LayerSizes:
     is_point: bool
     is_whole: bool
     """Whether the window is the whole picture."""
+    part: int = 0
+    """The rows of a part (PART_ROWS); 0 if all are computed together."""
 
     @property
     def taps(self) -> int:
@@ -70,6 +73,7 @@ def estimate_of(whole: Estimate) -> Cycles:
     """Return an estimate per element from one for a whole layer."""
 
     def cycles(op: Operator, tensors: Sequence[Tensor]) -> float:
-        return whole(sizes_of(op, tensors)) / max(tensors[op.outputs[0]].elements, 1)
+        sizes = replace(sizes_of(op, tensors), part=abs(op.options.get(PART_ROWS, 0)))
+        return whole(sizes) / max(tensors[op.outputs[0]].elements, 1)
 
     return cycles

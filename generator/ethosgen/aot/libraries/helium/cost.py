@@ -39,6 +39,10 @@ def _rows(sizes: LayerSizes) -> float:
     """Rows that are contiguous in the input."""
     if sizes.pixels == 1 and fits_eights(sizes.depth, sizes.channels):
         return row_of_eights(sizes.depth, sizes.channels)
+    if 0 < sizes.part < sizes.pixels:
+        parts, rest = divmod(sizes.pixels, sizes.part)
+        whole, last = (multiplied(n, sizes.depth, sizes.channels) for n in (sizes.part, rest))
+        return parts * whole + (rest and last)
     return multiplied(sizes.pixels, sizes.depth, sizes.channels)
 
 

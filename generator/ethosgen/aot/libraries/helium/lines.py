@@ -30,7 +30,8 @@ PAIRED = ("two", "more")
 class Lines:
     """The lines of a layer: the axis along them, the other axis, and the height of a column.
 
-    `is_turned`: the lines are columns of the picture, because `along` is the height.
+    `is_turned`: the lines are columns of the picture, because `along` is the height. `is_flat`: the
+    picture is one row.
     """
 
     channels: int
@@ -39,6 +40,7 @@ class Lines:
     across: Axis
     height: int
     is_turned: bool
+    is_flat: bool = False
 
     @property
     def window_step(self) -> int:
@@ -123,6 +125,12 @@ class Lines:
         """The rows of the input that are copied to lines, some of them several times."""
         strips = pieces(self.across.target, self.shared)
         return strips * self.across.taps + (self.across.target - strips) * self.across.stride
+
+    @property
+    def is_by_row(self) -> bool:
+        """Whether the kernel computes the rows of a block of channels from first to last."""
+        is_row = not self.is_turned and not self.is_flat and self.pieces == 1
+        return is_row and not self.is_in_place
 
     @property
     def form(self) -> str:
@@ -227,7 +235,7 @@ def _lines(vertical: Axis, horizontal: Axis, channels: int, copies: int) -> Iter
             yield Lines(channels, copies, along, across, height, is_turned)
     flat = flat_axes(vertical, horizontal)
     if flat is not None:
-        yield Lines(channels, copies, *flat, 1, False)
+        yield Lines(channels, copies, *flat, 1, False, True)
 
 
 def flat_axes(vertical: Axis, horizontal: Axis) -> tuple[Axis, Axis] | None:

@@ -24,6 +24,7 @@ from ethosgen.aot.libraries.framework.order import (
     packable_layer,
     padded,
 )
+from ethosgen.aot.libraries.framework.parts import PART_ROWS, parts_kernel
 from ethosgen.aot.libraries.helium import cost, order, shapes
 from ethosgen.aot.libraries.helium.scales import settled_table
 from ethosgen.aot.libraries.helium.shapes import Two, output_of
@@ -39,6 +40,7 @@ from ethosgen.values.network import Operator, Tensor
 ROWS = frozenset({"ethosgen_rows.c"})
 CONVOLUTION = frozenset({"ethosgen_convolution.c", "ethosgen_strips.h"})
 MATRIX = frozenset({"ethosgen_matrix.c", "ethosgen_sums.h"})
+PARTS = frozenset({"ethosgen_matrix_parts.c"})
 ROW = frozenset({"ethosgen_row.c"})
 TWO = frozenset({"ethosgen_two.c"})
 CHANNELS = 2
@@ -52,7 +54,7 @@ def fully_connected(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
         return None
     weights = layer.weights.array()
     weights = weights.reshape(-1, weights.shape[-1])
-    return _product(layer, weights, layer.target.elements // layer.channels)
+    return _product(layer, weights, op.options.get(PART_ROWS, 0))
 
 
 def _helium(op: Operator, tensors: Sequence[Tensor]) -> float:
@@ -118,7 +120,7 @@ def convolution(op: Operator, layer: Layer, weights: Array) -> Kernel:
     if _is_for_two(layer.source, vertical, horizontal, weights.shape):
         return two_channels(layer, weights, vertical, horizontal)
     if weights.shape[3] == layer.source.shape[3] and is_point(vertical, horizontal):
-        return _product(layer, flat, layer.target.elements // layer.channels)
+        return _product(layer, flat, op.options.get(PART_ROWS, 0))
     if weights.shape[3] == layer.source.shape[3]:
         return _strips(layer, weights, vertical, horizontal)
     return _groups(layer, weights, vertical, horizontal)
@@ -150,7 +152,9 @@ def _strips(layer: Layer, weights: Array, vertical: Axis, horizontal: Axis) -> K
     """Return a kernel that copies the rows under a row of windows, if they are not in place."""
     strips = cheapest_strips(vertical, horizontal, layer.source.shape[3], layer.channels)
     constants = strip_constants(layer, weights, strips, output_steps(layer))
-    return images_kernel(layer, convolution_function(strips), named(*constants))
+    is_by_row = not strips.is_turned and strips.across == vertical and strips.pieces == 1
+    down = vertical if is_by_row else None
+    return images_kernel(layer, convolution_function(strips), named(*constants), down)
 
 
 def output_steps(layer: Layer) -> tuple[int, int]:
@@ -208,7 +212,8 @@ def convolution_function(strips: Strips) -> CFunction:
     """Return the kernel for strips; in place it takes no strip."""
     in_place, room = ("_in_place", 0) if strips.is_in_place else ("", strips.bytes)
     name = f"ethosgen_convolution{in_place}{_short(strips.window)}_s8"
-    return CFunction(name, MATRIX | CONVOLUTION, room, "strip")
+    ahead = 1 if strips.is_in_place else 0
+    return CFunction(name, MATRIX | CONVOLUTION, room, "strip", ahead)
 
 
 def _short(depth: int) -> str:
@@ -233,12 +238,17 @@ def axis_of(
     )
 
 
-def _product(layer: Layer, weights: Array, rows: int) -> Kernel:
-    """Return a kernel for rows that are contiguous in the input."""
+def _product(layer: Layer, weights: Array, part: int) -> Kernel:
+    """Return a kernel for rows that are contiguous in the input, `part` or (0) all at a time."""
+    rows, depth = layer.target.elements // layer.channels, weights.shape[1]
     if rows == 1 and (row := _row_of_eights(layer, weights)):
         return row
-    function = CFunction(matrix_function(weights.shape[1], rows), MATRIX)
-    return rows_kernel(layer, function, matrix_constants(layer, weights, rows), has_count=False)
+    constants = matrix_constants(layer, weights, rows)
+    if 0 < abs(part) < rows:
+        function = CFunction(f"ethosgen_matrix_parts{_short(depth)}_s8", MATRIX | PARTS)
+        return parts_kernel(layer, function, constants, part)
+    function = CFunction(matrix_function(depth, rows), MATRIX)
+    return rows_kernel(layer, function, constants, has_count=False)
 
 
 def _row_of_eights(layer: Layer, weights: Array) -> Kernel | None:

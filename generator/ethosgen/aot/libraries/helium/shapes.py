@@ -114,6 +114,7 @@ class HeliumDepthwise(Struct, name="ethosgen_depthwise"):
     line_bytes: Annotated[int, "of a line, divided by the channels that share it"]
     rows: Annotated[int, "rows of a window"]
     shared: Annotated[int, "rows of outputs that are computed from the same lines"]
+    second: Annotated[int, "bytes to a second set of lines, if outputs lie over inputs, else 0"]
     window_step: Annotated[int, "bytes from a window to the next in its line"]
     taps: Annotated[int, "bytes of a window, of which some have weight 0"]
     vectors: Annotated[int, "vectors of 16 bytes in a window"]

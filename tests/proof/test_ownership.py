@@ -259,6 +259,13 @@ def test_an_input_that_is_overwritten_where_it_is_read() -> None:
     assert fault(chain({**step, "over": [0]}, blocks=held), []) == ""
     assert fault(chain({**step, "distance": 0}, blocks=held), []) == ""
     assert fault(chain({**step, "distance": 1}, blocks=held), [])
+    higher = [("tensor", 8, 16), ("tensor", 0, 16)]
+    for unit, words in ((4, ""), (3, "writes 't1' over 't0' while it reads it")):
+        assert words in fault(chain({**step, "distance": 4, "unit": unit}, blocks=higher), [])
+    assert fault(chain({**step, "distance": 4, "unit": 8}, blocks=higher), []) == ""
+    backward = {**step, "distance": 8, "is_backward": True}
+    assert fault(chain(backward, blocks=higher), [])
+    assert fault(chain(backward, blocks=higher[::-1]), []) == ""
     after = {"reads": [0, 1], "writes": [2]}
     twice = chain({**step, "over": [0]}, after, blocks=[*held, ("tensor", 32, 16)])
     assert "S1 reads 't0' at byte 0 of the arena, that 't1' has overwritten" in fault(twice, [])

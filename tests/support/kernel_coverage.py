@@ -36,6 +36,7 @@ PAGE = ROOT / "evidence" / "kernel_coverage.md"
 COMMAND = "python -m tests.support.kernel_coverage"
 TESTS = (
     "tests/aot/libraries",
+    "tests/aot/rows/test_parts.py",
     *(f"tests/aot/test_{name}.py" for name in ("fetches", "signals", "twins")),
 )
 OWN = "tests/aot/libraries/test_coverage.py"

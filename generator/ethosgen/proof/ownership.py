@@ -233,5 +233,5 @@ def _may_lie_over(step: Mapping[str, Any], read: int, source: HeldBytes, target:
     if len(step["reads"]) != 1 or step["distance"] is None:
         return False
     apart = source.offset - target.offset
-    apart = -apart if step["is_backward"] else apart
-    return bool(apart >= step["distance"] and apart % step["unit"] == 0)
+    apart = -apart if step.get("is_backward") else apart
+    return bool(apart >= step["distance"] and apart % step.get("unit", 1) == 0)

@@ -11,7 +11,7 @@ import pytest
 from ethosgen.aot import compile_program, compiler
 from ethosgen.aot.fuse.fusion import fuse_chains
 from ethosgen.aot.libraries import libraries
-from ethosgen.aot.rows.streaming import RowChain, pacing_of, streamed
+from ethosgen.aot.rows.streaming import RowChain, patches_in, streamed
 from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
 from ethosgen.oracle import LITERT
 from ethosgen.samples.drawing import random_samples
@@ -216,11 +216,11 @@ NETWORKS: dict[str, Build] = {
 }
 
 
-def whole_chain(plan: Plan, rows: Fraction) -> StepSchedule | None:
+def whole_chain(plan: Plan, rows: Fraction, patches: int = 1) -> StepSchedule | None:
     """Return the schedule whose steps are all one chain, None if the height does not fit."""
     schedule, among = make_schedule(plan), libraries(plan.extension)
-    chain = RowChain(0, len(schedule.steps), rows)
-    if pacing_of(schedule, chain) is None:
+    chain = RowChain(0, len(schedule.steps), rows, patches)
+    if patches_in(schedule, chain) is None:
         return None
     return fuse_chains(streamed(schedule, [chain], among, "net"), among)
 
@@ -244,6 +244,39 @@ def test_every_height_has_the_bits_of_whole_tensors(
     _compare(plan, tried, *samples_and_golden(plan.network, 2), tmp_path, monkeypatch)
 
 
+PATCHES = {
+    "inverted residual": 4,
+    "valid": 2,
+    "large windows": 3,
+    "dilated": 2,
+    "pools": 3,
+    "point with a stride": 3,
+    "elementwise": 3,
+    "padded": 4,
+    "skips": 4,
+    "int16": 2,
+    "padded averages": 4,
+    "pools of the input": 2,
+    "padded int16": 3,
+}
+"""Networks whose operators can compute some columns alone, and a number of patches."""
+
+
+@needs_gcc
+@pytest.mark.parametrize("name", PATCHES)
+@pytest.mark.parametrize("extension", EXTENSIONS)
+def test_patches_have_the_bits_of_whole_tensors(
+    name: str, extension: Extension, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net = NetworkBuilder("network", seed=4)
+    plan = replace(cpu_plan(net.build(NETWORKS[name](net))), extension=extension)
+    heights = [rows for rows in HEIGHTS if whole_chain(plan, rows, PATCHES[name])]
+    assert len(heights) > 3
+    tried = heights[EXTENSIONS.index(extension) % len(heights) :: len(EXTENSIONS)]
+    samples = samples_and_golden(plan.network, 2)
+    _compare(plan, tried, *samples, tmp_path, monkeypatch, PATCHES[name])
+
+
 @needs_gcc
 def test_rows_of_an_int16_resize_equal_litert(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -265,10 +298,11 @@ def _compare(
     golden: Sequence[Arrays],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    patches: int = 1,
 ) -> None:
     """Assert that chains of some heights have the golden outputs."""
     for rows in heights:
-        schedule = whole_chain(plan, rows)
+        schedule = whole_chain(plan, rows, patches)
         assert schedule is not None and len(schedule.steps) == 1
         program = _compiled(schedule, plan, monkeypatch)
         folder = tmp_path / str(rows).replace("/", "_")

@@ -7,6 +7,7 @@ import pytest
 
 from ethosgen import flow
 from ethosgen.aot import compile_program
+from ethosgen.aot.rows import choice
 from ethosgen.values.extension import Extension
 from ethosgen.values.plan import EXACT, Plan
 from ethosgen.values.report import Report
@@ -32,6 +33,14 @@ def _mobile() -> bytes:
     return net.build(net.fully_connected(net.mean(x), 10))
 
 
+def _panorama() -> bytes:
+    """Return a network whose rows are wide, and few."""
+    net = NetworkBuilder("network", seed=4)
+    x = net.conv2d(net.input((1, 16, 128, 4)), 8, (3, 3), (2, 2))
+    x = net.depthwise(net.conv2d(x, 48, (1, 1)))
+    return net.build(net.max_pool(net.conv2d(x, 8, (1, 1)), (8, 8), (8, 8)))
+
+
 def _scheduled(plan: Plan, schedule: Schedule) -> Plan:
     return replace(plan, options=replace(EXACT, schedule=schedule))
 
@@ -53,6 +62,26 @@ def test_a_limit_is_met_with_the_same_bits(extension: Extension, tmp_path: Path)
         generated = GeneratedC(program, tmp_path / str(number))
         for sample, wanted in zip(samples, golden, strict=True):
             assert_equal(generated.outputs(sample), wanted)
+
+
+@needs_gcc
+def test_patches_need_less_than_whole_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = _scheduled(cpu_plan(_panorama()), Schedule(stream=Streaming.ALWAYS))
+    patched = compile_program(plan, "net")
+    assert "_patch_0_" in patched.sources["net_graph.c"]
+    GeneratedC(patched, tmp_path).check(*samples_and_golden(plan.network, 2))
+    monkeypatch.setattr(choice, "PATCHES", ())
+    whole = compile_program(plan, "net")
+    assert "_patch_" not in whole.sources["net_graph.c"]
+    assert patched.arena_bytes < 0.9 * whole.arena_bytes
+
+
+def test_slices_have_no_patches() -> None:
+    asked = Schedule(stream=Streaming.ALWAYS, steps=True)
+    program = compile_program(_scheduled(cpu_plan(_panorama()), asked), "net")
+    assert "_patch_" not in program.sources["net_graph.c"]
 
 
 def test_nothing_changes_without_a_need() -> None:

@@ -14,8 +14,9 @@ import numpy as np
 from ethosgen.aot.code.passes import STEP, mark
 from ethosgen.aot.code.slices import CALL, FED, LEFT, TURN, TURNS, declare_progress
 from ethosgen.aot.graph.storage import ALIGNMENT
-from ethosgen.aot.rows.pacing import Pace, Pacing, RowLink, distance_of
-from ethosgen.aot.rows.reach import Array, Band, RowReach, Spans, band_of, row_bytes
+from ethosgen.aot.rows.pacing import Pace, RowLink, distance_of
+from ethosgen.aot.rows.patches import Patch
+from ethosgen.aot.rows.reach import Array, Band, RowReach, Spans, row_bytes
 from ethosgen.aot.tir.graft import unused_name
 from ethosgen.aot.tir.kernel import Callee, Kernel, KernelConstant, MarkedStep
 from ethosgen.aot.tir.nest import Nest, int32
@@ -47,22 +48,23 @@ class Slices:
 
 
 def chain_kernel(
-    pacing: Pacing,
+    patches: Sequence[Patch],
     tensors: Sequence[Tensor],
     build: BuildBand,
     symbol: str,
     slices: Slices | None = None,
 ) -> Kernel:
-    """Return the kernel of a chain; the names of its functions start with `symbol`."""
+    """Return the kernel of a chain, whole or in patches; `symbol` begins its functions' names."""
     bands = {
-        (link.output, band): build(*band_of(link.op, tensors, link.reach, band))
-        for link in pacing.links
-        for band in pacing.bands(link)
+        (number, link.output, band): build(*patch.band(link, band))
+        for number, patch in enumerate(patches)
+        for link in patch.pacing.links
+        for band in patch.bands(link)
     }
     for kernel in bands.values():
         if kernel.variables or kernel.callees or kernel.function.ret_type == ir.PrimType("int32"):
             raise UnsupportedError("it has variables or a status, so it cannot compute bands")
-    return _Chain(pacing, tensors, bands, symbol, slices).kernel()
+    return _Chain(patches, tensors, bands, symbol, slices).kernel()
 
 
 @dataclass(frozen=True)
@@ -78,29 +80,39 @@ class _Chain:
 
     def __init__(
         self,
-        pacing: Pacing,
+        patches: Sequence[Patch],
         tensors: Sequence[Tensor],
-        bands: Mapping[tuple[int, Band], Kernel],
+        bands: Mapping[tuple[int, int, Band], Kernel],
         symbol: str,
         slices: Slices | None,
     ) -> None:
-        self.pacing, self.tensors, self.bands, self.symbol = pacing, tensors, bands, symbol
+        self.patches, self.bands, self.symbol = patches, bands, symbol
         self.nest, self.slices = Nest(), slices
         self.callees: list[Callee] = []
         self._constants: dict[tuple[str, bytes], Any] = {}
         self._reads: dict[int, Any] = {}
-        for index in pacing.inputs:
+        self._enter(0)
+        for index in self.pacing.inputs:
             self._reads[index] = self._read("input", tensors[index])
         self._read_constants()
-        self.output = self.nest.write("output", tensors[pacing.output])
-        self._rooms: dict[int, _Room] = {}
-        size = 0
-        for tensor, roll in pacing.rolls.items():
-            self._rooms[tensor] = _Room(size, row_bytes(tensors[tensor]))
-            size = rounded_up(size + roll.rows * row_bytes(tensors[tensor]), ALIGNMENT)
+        self.output = self.nest.write("output", tensors[self.pacing.output])
+        size = max(patch.bytes(ALIGNMENT) for patch in patches)
         self._scratch = size
         size += max(kernel.workspace_bytes for kernel in bands.values())
         self.rows: Any = self.nest.room("rows", max(size, 1)) if size else None
+
+    def _enter(self, number: int) -> None:
+        """Continue with another patch."""
+        self._number, self.patch = number, self.patches[number]
+        self.pacing, self.tensors = self.patch.pacing, self.patch.tensors
+        self._rooms: dict[int, _Room] = {}
+        size = 0
+        for tensor, roll in self.pacing.rolls.items():
+            self._rooms[tensor] = _Room(size, row_bytes(self.tensors[tensor]))
+            size = rounded_up(size + roll.rows * row_bytes(self.tensors[tensor]), ALIGNMENT)
+        if self.patch.columns:
+            target = self.pacing.output
+            self._rooms[target] = _Room(size, row_bytes(self.tensors[target]))
 
     def _read(self, name: str, tensor: Tensor) -> Any:
         taken = len(self._reads)
@@ -113,7 +125,7 @@ class _Chain:
                 if self.tensors[index].data is not None and index not in self._reads:
                     self._reads[index] = self._read("constant", self.tensors[index])
         names: set[str] = set()
-        for (output, _), kernel in self.bands.items():
+        for (_, output, _), kernel in self.bands.items():
             parameters = kernel.function.params[len(kernel.inputs) :]
             number = [link.output for link in self.pacing.links].index(output)
             for parameter, constant in zip(parameters, kernel.constants, strict=False):
@@ -133,13 +145,9 @@ class _Chain:
         if self.slices:
             self._slice(self.slices)
         else:
-            self._fill_above()
-            with nest.loop("turn", len(turns), turns.start) as turn:
-                starts = self._starts(turn)
-                for tensor in self.pacing.inputs:
-                    if tensor in starts:
-                        self._copy(tensor, turn, starts)
-                self._turn(turn, starts)
+            for number in range(len(self.patches)):
+                self._enter(number)
+                self._run()
         sources = frozenset().union(*(kernel.sources for kernel in self.bands.values()))
         kernel = nest.kernel(sources)
         function = kernel.function.with_attr(TURNS, len(turns)) if self.slices else kernel.function
@@ -148,8 +156,19 @@ class _Chain:
             function=function,
             callees=tuple(self.callees),
             steps=self._steps(),
-            distance=distance_of(self.pacing, self.tensors),
+            distance=None if self.patch.columns else distance_of(self.pacing, self.tensors),
         )
+
+    def _run(self) -> None:
+        """Compute a patch, turn by turn."""
+        self._fill_above()
+        turns = self.pacing.turns
+        with self.nest.loop("turn", len(turns), turns.start) as turn:
+            starts = self._starts(turn)
+            for tensor in self.pacing.inputs:
+                if tensor in starts:
+                    self._copy(tensor, turn, starts)
+            self._turn(turn, starts)
 
     def _starts(self, turn: Any) -> dict[int, Any]:
         """Return the first row of each buffer in a turn."""
@@ -244,14 +263,23 @@ class _Chain:
             return int32(self._constants[_key(_nexts(reach.spans))][row])
         return row * reach.stride - reach.before
 
-    def _place(self, tensor: int, row: Any, starts: Starts) -> Any:
-        """Return the address of a row, as a pointer to the tensor's type."""
+    def _skipped(self, link: RowLink, tensor: int) -> int:
+        """Return the bytes of an input's row before those that a link needs."""
+        want = self.patch.wanted.get((link.output, tensor))
+        if want is None:
+            return 0
+        columns = self.patch.columns[tensor]
+        return (want.start - columns.start) * (self._rooms[tensor].row // len(columns))
+
+    def _place(self, tensor: int, row: Any, starts: Starts, skipped: int = 0) -> Any:
+        """Return the address of a row, or of a byte in it, as a pointer to the tensor's type."""
         dtype = self.tensors[tensor].dtype
         if tensor not in starts:
             view = self.output if tensor == self.pacing.output else self._reads[tensor]
             return tirx.address_of(view[0, row, 0, 0])
         room = self._rooms[tensor]
-        at = tirx.address_of(self.rows[(row - starts[tensor]) * room.row + room.offset])
+        byte = (row - starts[tensor]) * room.row + (room.offset + skipped)
+        at = tirx.address_of(self.rows[byte])
         kind = pointer("", dtype).ty
         return at if dtype == "int8" else tirx.reinterpret(kind, at)
 
@@ -260,10 +288,23 @@ class _Chain:
         nest, pace = self.nest, self.pacing.paces[tensor]
         before = nest.let("before", _done(pace, turn - 1))
         rows = nest.let("rows_in", _done(pace, turn) - before)
+        size, columns = row_bytes(self.tensors[tensor]), self.patch.columns.get(tensor)
+        if columns:
+            with nest.loop("row", rows, before) as row:
+                source = tirx.address_of(self._reads[tensor][0, row, columns.start, 0])
+                nest.call("memcpy", self._place(tensor, row, starts), source, _size(size))
+            return
         with nest.when(rows > 0):
             source = tirx.address_of(self._reads[tensor][0, before, 0, 0])
-            size = rows * row_bytes(self.tensors[tensor])
-            nest.call("memcpy", self._place(tensor, before, starts), source, _size(size))
+            nest.call("memcpy", self._place(tensor, before, starts), source, _size(rows * size))
+
+    def _store(self, before: Any, rows: Any, starts: Starts) -> None:
+        """Copy rows of a patch's output to its columns."""
+        tensor, nest = self.pacing.output, self.nest
+        column, size = self.patch.columns[tensor].start, row_bytes(self.tensors[tensor])
+        with nest.loop("row", rows, before) as row:
+            target = tirx.address_of(self.output[0, row, column, 0])
+            nest.call("memcpy", target, self._place(tensor, row, starts), _size(size))
 
     def _fill(self, tensor: int, at: Any, rows: Any, value: int) -> None:
         room = self._rooms[tensor]
@@ -294,17 +335,28 @@ class _Chain:
             roll = self.pacing.rolls.get(tensor)
             if roll and roll.below > 0 and link.reach.fill is not None:
                 self._fill_below(tensor, link, (first, rows), starts)
-        if link.reach.spans:
+        is_last = bool(self.patch.columns) and link.output == self.pacing.output
+        places = {**starts, link.output: before} if is_last else starts
+        if link.reach.spans or self.patch.is_by_row(link):
             with nest.loop("row", rows, before) as row:
-                first = nest.let("from", self._first_of(link.reach, row))
-                self._call(number, link, Band(1), (first, row), starts)
-            return
+                start = nest.let("from", self._first_of(link.reach, row))
+                self._call(number, link, Band(1), (start, row), places)
+        else:
+            self._call_band(number, link, (first, before, rows), places)
+        if is_last:
+            self._store(before, rows, places)
+
+    def _call_band(
+        self, number: int, link: RowLink, band_: tuple[Any, Any, Any], starts: Starts
+    ) -> None:
+        """Call the function for the band's rows; `band_` is its first rows and their number."""
+        first, before, rows = band_
         above, below = self._outside(link, first, rows)
-        for band in self.pacing.bands(link):
+        for band in self.patch.bands(link):
             is_it = rows == band.rows
             if link.reach.fill is None:
                 is_it = tirx.all(is_it, above == band.above, below == band.below)
-            with nest.when(is_it):
+            with self.nest.when(is_it):
                 self._call(number, link, band, (first + band.above, before), starts)
 
     def _outside(self, link: RowLink, first: Any, rows: Any) -> tuple[Any, Any]:
@@ -336,10 +388,11 @@ class _Chain:
 
     def _function(self, number: int, link: RowLink, band: Band) -> str:
         """Declare the function of a band and return its name."""
-        kernel = self.bands[link.output, band]
+        kernel = self.bands[self._number, link.output, band]
         ends = {"above": band.above, "below": band.below}
         outside = "".join(f"_{rows}_{end}" for end, rows in ends.items() if rows)
-        name = f"{self.symbol}_{link.op.code.lower()}_{number}_rows_{band.rows}{outside}"
+        part = f"_patch_{self._number}" if self.patch.columns else ""
+        name = f"{self.symbol}_{link.op.code.lower()}_{number}{part}_rows_{band.rows}{outside}"
         reads = len(kernel.inputs) + len(kernel.constants)
         parameters = kernel.function.params[len(kernel.inputs) :]
         types = {
@@ -361,11 +414,11 @@ class _Chain:
         self, link: RowLink, band: Band, places: tuple[Any, Any], starts: Starts
     ) -> list[Any]:
         """Return the arguments of a band's kernel, in the order of its parameters."""
-        kernel, (first, before) = self.bands[link.output, band], places
+        kernel, (first, before) = self.bands[self._number, link.output, band], places
         arguments = [
             self._reads[i].data
             if self.tensors[i].data is not None
-            else self._place(i, first, starts)
+            else self._place(i, first, starts, self._skipped(link, i))
             for i in kernel.inputs
         ]
         tables = [self._constants[_key(constant)] for constant in kernel.constants]

@@ -11,11 +11,13 @@ from fractions import Fraction
 from math import inf
 
 from ethosgen.aot.graph.storage import ALIGNMENT, SAME_BYTES
+from ethosgen.aot.libraries import least_cycles
 from ethosgen.aot.memory.plan import lifetimes
 from ethosgen.aot.registry import goes_in_place
-from ethosgen.aot.rows.pacing import Pacing, buffer_bytes, distance_of
+from ethosgen.aot.rows.pacing import Pacing, distance_of
+from ethosgen.aot.rows.patches import Patch
 from ethosgen.aot.rows.reach import row_bytes
-from ethosgen.aot.rows.streaming import RowChain, fed_inputs, pacing_of, row_steps
+from ethosgen.aot.rows.streaming import RowChain, fed_inputs, patches_in, row_steps
 from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.values.multiples import rounded_up
 
@@ -25,6 +27,11 @@ NO_LIMIT = 2**40
 """More bytes than any arena has."""
 LONGEST = 64
 """Most operators of a chain."""
+PATCHES = (2, 4)
+"""Numbers of patches that are tried where whole rows are too wide."""
+PATCH_HEIGHTS = (Fraction(1), Fraction(1, 4))
+MOST_PATCHED = 16
+"""Most operators of a chain in patches: in longer ones they compute most columns twice."""
 CALL_CYCLES, TURN_CYCLES, BYTE_CYCLES = 1000, 30, 0.5
 """The estimated cost of a call for a band, of a link in a turn without one, and of a moved byte.
 
@@ -61,6 +68,7 @@ class Cutting:
         self._rows = row_steps(schedule)
         self._fed = fed_inputs(schedule)
         self._cuts: dict[RowChain, Cut | None] = {}
+        self._estimates: dict[int, int] = {}
         self.alone = [self._alone(i) for i in range(len(schedule.steps))]
 
     def within(self, limit: int) -> tuple[Cut, ...] | None:
@@ -104,11 +112,22 @@ class Cutting:
             target = self.schedule.writes(self.schedule.steps[end - 1])[0]
             if not too_large or self._around(first, end) - self._sizes[target] > limit:
                 continue
-            for rows in HEIGHTS:
-                cut = self._cut(RowChain(first, end, rows))
-                if cut is not None and cut.bytes <= limit:
-                    yield cut
-                    break
+            cuts = (self._cut(chain) for chain in self._chains(first, end, limit))
+            fitting = next((cut for cut in cuts if cut and cut.bytes <= limit), None)
+            if fitting:
+                yield fitting
+
+    def _chains(self, first: int, end: int, limit: int) -> Iterator[RowChain]:
+        """Yield the chains to try, the cheapest first: those in patches if no whole one fits."""
+        yield from (RowChain(first, end, rows) for rows in HEIGHTS)
+        least = self._cut(RowChain(first, end, HEIGHTS[-1]))
+        around = self._around(first, end)
+        is_sliced = self.schedule.plan.options.schedule.is_sliced
+        if is_sliced or least is None or end - first > MOST_PATCHED:
+            return
+        for patches in PATCHES:
+            if around + (least.bytes - around) // patches <= limit:
+                yield from (RowChain(first, end, rows, patches) for rows in PATCH_HEIGHTS)
 
     def _around(self, first: int, end: int) -> int:
         """Return the bytes of the tensors outside a cut that are live in it."""
@@ -162,10 +181,10 @@ class Cutting:
 
     def _cut(self, chain: RowChain) -> Cut | None:
         if chain not in self._cuts:
-            pacing = pacing_of(self.schedule, chain)
-            if pacing is not None and not self._is_fed_well(chain, pacing):
-                pacing = None
-            self._cuts[chain] = None if pacing is None else self._streamed(chain, pacing)
+            patches = patches_in(self.schedule, chain)
+            if patches and not self._is_fed_well(chain, patches[0].pacing):
+                patches = None
+            self._cuts[chain] = self._streamed(chain, patches) if patches else None
         return self._cuts[chain]
 
     def _is_fed_well(self, chain: RowChain, pacing: Pacing) -> bool:
@@ -176,26 +195,54 @@ class Cutting:
         is_read = any(i in self.schedule.reads(step) for step in after for i in self._fed)
         return pacing.inputs == self._fed and not is_read
 
-    def _streamed(self, chain: RowChain, pacing: Pacing) -> Cut:
+    def _streamed(self, chain: RowChain, patches: Sequence[Patch]) -> Cut:
         around = self._around(chain.first, chain.end)
         rooms = max(self._rooms[chain.first : chain.end])
-        size = around + rounded_up(buffer_bytes(pacing, self.tensors, ALIGNMENT) + rooms, ALIGNMENT)
+        buffers = max(patch.bytes(ALIGNMENT) for patch in patches)
+        size = around + rounded_up(buffers + rooms, ALIGNMENT)
+        if len(patches) == 1:
+            size -= self._trailing(chain, patches[0].pacing)
+        cycles = sum(self._added(patch) for patch in patches) + self._repeated(patches)
+        return Cut(chain.first, chain.end, size, cycles, chain)
+
+    def _trailing(self, chain: RowChain, pacing: Pacing) -> int:
+        """Return the bytes of a chain's output that lie over its input."""
         distance = distance_of(pacing, self.tensors)
-        if distance is not None and self._may_overlap(pacing.inputs[0], chain):
-            source, target = self._sizes[pacing.inputs[0]], self._sizes[pacing.output]
-            size -= max(0, min(target - rounded_up(distance, ALIGNMENT), source))
-        turns = len(pacing.turns)
-        cycles = 0.0
+        if distance is None or not self._may_overlap(pacing.inputs[0], chain):
+            return 0
+        source, target = self._sizes[pacing.inputs[0]], self._sizes[pacing.output]
+        return max(0, min(target - rounded_up(distance, ALIGNMENT), source))
+
+    def _added(self, patch: Patch) -> float:
+        """Return the cost of calls, turns and moved bytes."""
+        cycles, pacing = 0.0, patch.pacing
         for link in pacing.links:
             pace = pacing.paces[link.output]
-            most = 1 if link.reach.spans else max(pace.pace / pace.every, 1)
-            cycles += CALL_CYCLES * (pace.rows / most) + TURN_CYCLES * turns
+            is_by_row = link.reach.spans or patch.is_by_row(link)
+            most = 1 if is_by_row else max(pace.pace / pace.every, 1)
+            cycles += CALL_CYCLES * (pace.rows / most) + TURN_CYCLES * len(pacing.turns)
         for tensor, roll in pacing.rolls.items():
             pace = pacing.paces[tensor]
             moves = roll.kept * pace.rows / max(pace.pace / pace.every, 1)
             copied = pace.rows if tensor in pacing.inputs else 0
-            cycles += BYTE_CYCLES * row_bytes(self.tensors[tensor]) * (moves + copied)
-        return Cut(chain.first, chain.end, size, cycles, chain)
+            cycles += BYTE_CYCLES * row_bytes(patch.tensors[tensor]) * (moves + copied)
+        return cycles
+
+    def _repeated(self, patches: Sequence[Patch]) -> float:
+        """Return the cost of the columns that several patches compute."""
+        cycles = 0.0
+        for link in patches[0].pacing.links if len(patches) > 1 else ():
+            width = self.tensors[link.output].shape[2]
+            computed = sum(patch.tensors[link.output].shape[2] for patch in patches)
+            cycles += self._cycles(link.op.index) * (computed / width - 1)
+        return cycles
+
+    def _cycles(self, operator: int) -> int:
+        if operator not in self._estimates:
+            graph, extension = self.schedule.graph, self.schedule.plan.extension
+            op = next(s.operator for s in self.schedule.steps if s.operator.index == operator)
+            self._estimates[operator] = least_cycles(graph, op, extension) or 0
+        return self._estimates[operator]
 
 
 def _scratches(schedule: StepSchedule) -> dict[int, int]:

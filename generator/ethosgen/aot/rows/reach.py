@@ -129,7 +129,8 @@ def has_rows(tensor: Tensor, dtypes: Collection[str] = DTYPES) -> bool:
     )
 
 
-def _axes(op: Operator, tensors: Sequence[Tensor]) -> tuple[Axis, Axis] | None:
+def axes_of(op: Operator, tensors: Sequence[Tensor]) -> tuple[Axis, Axis] | None:
+    """Return the windows of a convolution or a pool, None if they do not match the shapes."""
     try:
         if op.code in POOLS:
             return pool_window(op, tensors)
@@ -140,7 +141,7 @@ def _axes(op: Operator, tensors: Sequence[Tensor]) -> tuple[Axis, Axis] | None:
 
 
 def _of_window(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
-    axes, source = _axes(op, tensors), tensors[op.inputs[0]]
+    axes, source = axes_of(op, tensors), tensors[op.inputs[0]]
     if axes is None:
         return None
     down, _ = axes
@@ -212,7 +213,7 @@ def band_of(
     changed[op.outputs[0]] = _with_rows(tensors[op.outputs[0]], rows)
     if op.code in RESIZES:
         return replace(op, options={**op.options, ROW_OF: whole}), tuple(changed)
-    axes = _axes(op, tensors) if op.code in (*CONVOLUTIONS, *POOLS) else None
+    axes = axes_of(op, tensors) if op.code in (*CONVOLUTIONS, *POOLS) else None
     if axes is None:
         return op, tuple(changed)
     across = axes[1]

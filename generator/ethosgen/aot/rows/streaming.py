@@ -9,6 +9,7 @@ from ethosgen.aot.fuse.fusion import finished_kernel
 from ethosgen.aot.libraries.framework.library import Library
 from ethosgen.aot.rows.chain import Slices, chain_kernel
 from ethosgen.aot.rows.pacing import Pacing, RowLink, pace_chain
+from ethosgen.aot.rows.patches import Patch, patches_of, whole
 from ethosgen.aot.rows.reach import reach_of
 from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.aot.tir.kernel import Kernel
@@ -20,12 +21,13 @@ from ethosgen.values.program import RowFeed
 class RowChain:
     """The steps from `first` to before `end`, with `rows` rows of the last one's output per turn.
 
-    Half a row means one in two turns.
+    Half a row means one in two turns. With several `patches`, each has some of the columns.
     """
 
     first: int
     end: int
     rows: Fraction
+    patches: int = 1
 
 
 def row_steps(schedule: StepSchedule) -> list[bool]:
@@ -38,13 +40,32 @@ def row_steps(schedule: StepSchedule) -> list[bool]:
 
 
 def pacing_of(schedule: StepSchedule, chain: RowChain) -> Pacing | None:
-    """Return the pacing of a chain, None if its steps do not form one."""
-    links = []
+    """Return the pacing of a chain's whole rows, None if its steps do not form one."""
+    links = _links(schedule, chain)
+    tensors = schedule.graph.tensors
+    return pace_chain(links, tensors, chain.rows, fed_inputs(schedule)) if links else None
+
+
+def patches_in(schedule: StepSchedule, chain: RowChain) -> tuple[Patch, ...] | None:
+    """Return the patches of a chain, one if it is whole; None if its steps do not form one."""
+    tensors = schedule.graph.tensors
+    if chain.patches == 1:
+        pacing = pacing_of(schedule, chain)
+        return None if pacing is None else (whole(pacing, tensors),)
+    links = _links(schedule, chain)
+    if not links or schedule.plan.options.schedule.is_sliced:
+        return None
+    return patches_of(links, tensors, chain.rows, chain.patches)
+
+
+def _links(schedule: StepSchedule, chain: RowChain) -> list[RowLink]:
+    """Return the operators of a chain, none if they do not form one."""
+    links: list[RowLink] = []
     tensors = schedule.graph.tensors
     for step in schedule.steps[chain.first : chain.end]:
         reach = None if step.partition else reach_of(step.operator, tensors)
         if reach is None:
-            return None
+            return []
         links.append(RowLink(step.operator, reach))
     made = {link.output for link in links[:-1]}
     others = [
@@ -52,11 +73,9 @@ def pacing_of(schedule: StepSchedule, chain: RowChain) -> Pacing | None:
     ]  # fmt: skip
     read = {i for step in others for i in schedule.reads(step)}
     if made & (read | set(schedule.graph.outputs)) or made & schedule.plan.offsets.keys():
-        return None
+        return []
     used = {i for link in links for i in link.op.inputs}
-    if not made <= used:
-        return None
-    return pace_chain(links, tensors, chain.rows, fed_inputs(schedule))
+    return links if made <= used else []
 
 
 def fed_inputs(schedule: StepSchedule) -> tuple[int, ...]:
@@ -70,10 +89,11 @@ def streamed(
     """Return a schedule in which each chain is one step with a kernel."""
     steps, feed = list(schedule.steps), None
     for chain in sorted(chains, key=lambda chain: -chain.first):
-        pacing = pacing_of(schedule, chain)
-        if pacing is None:
+        patches = patches_in(schedule, chain)
+        if patches is None:
             raise ValueError(f"the steps {chain.first} to {chain.end} are no chain")
-        kernel = _kernel(schedule, pacing, libraries, name, f"{name}_chain_{chain.first}")
+        pacing = patches[0].pacing
+        kernel = _kernel(schedule, patches, libraries, name, f"{name}_chain_{chain.first}")
         if fed_inputs(schedule) and not chain.first:
             feed = _feed(schedule, pacing)
         first, *rest = (step.operator for step in steps[chain.first : chain.end])
@@ -92,7 +112,7 @@ def _feed(schedule: StepSchedule, pacing: Pacing) -> RowFeed:
 
 def _kernel(
     schedule: StepSchedule,
-    pacing: Pacing,
+    patches: Sequence[Patch],
     libraries: Sequence[Library],
     name: str,
     symbol: str,
@@ -103,4 +123,4 @@ def _kernel(
 
     is_sliced = schedule.plan.options.schedule.is_sliced
     slices = Slices(progress_symbol(name), fed_inputs(schedule)) if is_sliced else None
-    return chain_kernel(pacing, schedule.graph.tensors, build, symbol, slices)
+    return chain_kernel(patches, schedule.graph.tensors, build, symbol, slices)

@@ -28,6 +28,7 @@ def place(
     mapping: PathLike | None = None,
     output: PathLike | None = None,
     graph_output: PathLike | None = None,
+    parts: PathLike | None = None,
     plot: PathLike | None = None,
     samples: int | None = None,
     seed: int = 0,
@@ -51,6 +52,7 @@ def place(
         mapping: the file with a placement of your own, which is judged instead of ours.
         output: the file with the placement to write.
         graph_output: the file with the task graph to write.
+        parts: the file with the network of the parts of operators to write (.tflite).
         plot: the picture (.svg), or a page with it and figures (.html), to write.
         samples: the number of samples that the simulation runs.
         seed: the seed of the placement.
@@ -61,18 +63,9 @@ def place(
             path,
             None if mesh is None else mesh_of(*mesh),
             _path(elements),
-            stages,
-            npu,
-            split,
-            replicas,
-            goal,
-            _path(mapping),
-            _path(output),
-            _path(graph_output),
-            _path(plot),
-            samples,
-            seed,
-            reading,
+            *(stages, npu, split, replicas, goal),
+            *(_path(mapping), _path(output), _path(graph_output), _path(parts), _path(plot)),
+            *(samples, seed, reading),
         )
         return run(request, watch_of(announce))
 

@@ -119,6 +119,12 @@ def _schema(name: str) -> str:
     help="Write the task graph, for another mapper.",
 )
 @path_option(
+    "--parts",
+    metavar="PARTS.tflite",
+    help="Write the network of the parts of operators; --graph then names its operators, for "
+    "`ethosgen pipeline`.",
+)
+@path_option(
     "--plot",
     metavar="PLACEMENT.svg",
     help="Draw the elements by task, and how busy the links are; as .html, a page with figures.",

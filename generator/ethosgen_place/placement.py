@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from ethosgen.flow.planning import read
+from ethosgen.frontend import written
 from ethosgen.host.extras import EXTRAS
 from ethosgen.host.file_errors import require_writable
 from ethosgen.stages.task_graph import TaskGraph, read_graph
@@ -29,7 +30,7 @@ from ethosgen_place.placer import Goal
 from ethosgen_place.placer import place as place_graph
 from ethosgen_place.report import PlacementReport, report_of
 from ethosgen_place.simulation import simulate, simulate_steadily
-from ethosgen_place.splitting import RunCut, split_graph
+from ethosgen_place.splitting import SplitNetwork, split_network
 from ethosgen_place.system import Mesh, MeshSystem
 from ethosgen_place.tasks import GRAPH_SUFFIX, estimated_cycles, starts_of, task_graph
 
@@ -57,6 +58,7 @@ class PlacementRequest:
     mapping: Path | None = None
     output: Path | None = None
     graph_output: Path | None = None
+    parts: Path | None = None
     plot: Path | None = None
     samples: int | None = None
     seed: int = 0
@@ -69,7 +71,8 @@ def place(asked: PlacementRequest, watch: Watch) -> PlacementReport:
     _check_outputs(asked)
     with watch.phase("read", f"reading {asked.source.name}"):
         system = read_system(asked.elements, asked.mesh)
-        graph, cuts = _read_tasks(asked, system, watch)
+        tasks = _read_tasks(asked, system, watch)
+        graph, cuts = tasks.graph, tasks.cuts
     with watch.phase("place", f"placing {counted(len(graph.tasks), 'task')}"):
         layout = _lay_out(asked, graph, system, watch)
     with watch.phase("simulate", "simulating samples"):
@@ -80,6 +83,8 @@ def place(asked: PlacementRequest, watch: Watch) -> PlacementReport:
     contents: dict[Path, bytes] = {}
     if asked.graph_output is not None:
         contents[asked.graph_output] = write_graph(graph).encode()
+    if asked.parts is not None and tasks.parts is not None:
+        contents[asked.parts] = written(tasks.parts).data
     if asked.output is not None:
         contents[asked.output] = write_mapping(mapped(layout)).encode()
     if asked.plot is not None:
@@ -93,7 +98,7 @@ def place(asked: PlacementRequest, watch: Watch) -> PlacementReport:
 def _check_outputs(asked: PlacementRequest) -> None:
     """Raise InputError before the work for files that cannot be written after it."""
     read_too = [p.resolve() for p in (asked.source, asked.elements, asked.mapping) if p]
-    outputs = [p for p in (asked.output, asked.graph_output, asked.plot) if p]
+    outputs = [p for p in (asked.output, asked.graph_output, asked.parts, asked.plot) if p]
     for path in outputs:
         if path.is_dir():
             raise InputError(f"'{path}' is a folder; name a file")
@@ -110,21 +115,20 @@ def _check_outputs(asked: PlacementRequest) -> None:
         EXTRAS["plot"].require("a picture", otherwise=", or leave out --plot")
 
 
-def _read_tasks(
-    asked: PlacementRequest, system: MeshSystem, watch: Watch
-) -> tuple[TaskGraph, tuple[RunCut, ...]]:
+def _read_tasks(asked: PlacementRequest, system: MeshSystem, watch: Watch) -> SplitNetwork:
     """Return the task graph, and which operators of a network were cut into parts."""
     if asked.source.suffix.lower() != GRAPH_SUFFIX:
         return _cut_network(read(asked.source, None, watch, asked.reading), asked, system, watch)
-    for option, value in (("--stages", asked.stages), ("--npu", asked.npu)):
+    options = (("--stages", asked.stages), ("--npu", asked.npu), ("--parts", asked.parts))
+    for option, value in options:
         if value is not None:
             raise InputError(f"{option} is for networks, but '{asked.source}' is a task graph")
-    return read_graph(asked.source), ()
+    return SplitNetwork(read_graph(asked.source), ())
 
 
 def _cut_network(
     network: Network, asked: PlacementRequest, system: MeshSystem, watch: Watch
-) -> tuple[TaskGraph, tuple[RunCut, ...]]:
+) -> SplitNetwork:
     alive = int(system.alive.sum())
     if asked.stages is not None and asked.stages > alive:
         raise InputError(
@@ -136,14 +140,17 @@ def _cut_network(
     cycles = estimated_cycles(network, asked.npu)
     graph = task_graph(network, stages or None, cycles)
     largest = int(system.memories.max())
-    if asked.split == "off" or all(
-        base_bytes(graph, task) <= largest for task in range(len(graph.tasks))
-    ):
-        return graph, ()
+    is_small = all(base_bytes(graph, task) <= largest for task in range(len(graph.tasks)))
+    if asked.split == "off" or is_small:
+        if asked.parts is not None:
+            why = "all operators fit" if is_small else "--split off cuts none"
+            raise InputError(f"--parts: {why}, so there are no parts; leave it out")
+        return SplitNetwork(graph, ())
     watch.say("cutting operators into parts")
     if asked.stages is not None:
         starts = [*(task.operators[0] for task in graph.tasks if task.operators), starts[-1]]
-    return split_graph(network, cycles, starts, system, merges=asked.stages is None)
+    merges, with_parts = asked.stages is None, asked.parts is not None
+    return split_network(network, cycles, starts, system, merges=merges, with_parts=with_parts)
 
 
 def _lay_out(

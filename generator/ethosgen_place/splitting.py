@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from ethosgen.splitting.boxes import meet
 from ethosgen.splitting.choice import Split, SplitRun, choose
 from ethosgen.splitting.grid import Grid
 from ethosgen.splitting.means import Means, cycles_of
+from ethosgen.splitting.network import network_of
 from ethosgen.splitting.parts import OperatorPart, bytes_of
 from ethosgen.splitting.reading import PARTIAL, TOTAL
 from ethosgen.stages.task_graph import Edge, Task, TaskGraph
@@ -66,19 +67,34 @@ class RunCut:
         return {"name": self.name, "of": kind, "parts": self.parts, "halo": self.halo, **self.ways}
 
 
-def split_graph(
+@dataclass(frozen=True)
+class SplitNetwork:
+    """A network cut into parts: their task graph, and what was cut how.
+
+    `parts` is the network of the parts in TFLite's operators, None if it was not asked for.
+    """
+
+    graph: TaskGraph
+    cuts: tuple[RunCut, ...]
+    parts: Network | None = None
+
+
+def split_network(
     network: Network,
     cycles: Sequence[int],
     boundaries: Sequence[int],
     system: MeshSystem,
-    merges: bool,
-) -> tuple[TaskGraph, tuple[RunCut, ...]]:
-    """Return a network as a task graph of parts that fit, and what was cut how.
+    *,
+    merges: bool = True,
+    with_parts: bool = False,
+) -> SplitNetwork:
+    """Return a network as parts that fit.
 
     `boundaries` are where runs of operators may start, and the end; `merges` tells whether a run
-    may extend over several. CapacityError if an operator has no parts that fit.
+    may extend over several. With the network of the parts, the tasks name its operators. Then no
+    layer is cut along its input channels. CapacityError if an operator has no parts that fit.
     """
-    means = _means(system)
+    means = replace(_means(system), sums=not with_parts)
     split = choose(network.graph, cycles, boundaries, means, merges)
     if isinstance(split, int):
         end = next(stop for stop in boundaries if stop > split)
@@ -87,7 +103,16 @@ def split_graph(
             f"'{network.name}': '{name}' has no parts that fit the {means.memory_bytes:,} B of an "
             "element with their buffers; give the elements more"
         )
-    return _tasks_of(network, split), tuple(_cuts(network.graph, split))
+    cuts = tuple(_cuts(network.graph, split))
+    if not with_parts:
+        return SplitNetwork(_tasks_of(network, split), cuts)
+    parts = network_of(network, [part for run in split.runs for part in run.parts])
+    graph = _tasks_of(network, split)
+    tasks = tuple(
+        task.model_copy(update={"operators": span})
+        for task, span in zip(graph.tasks, parts.spans, strict=True)
+    )
+    return SplitNetwork(graph.model_copy(update={"tasks": tasks}), cuts, parts.network)
 
 
 def _means(system: MeshSystem) -> Means:

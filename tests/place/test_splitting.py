@@ -13,7 +13,7 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.stages.task_graph import read_graph
 from ethosgen.values.errors import CapacityError, EthosgenError
 from ethosgen_place.buffers import base_bytes
-from ethosgen_place.splitting import split_graph
+from ethosgen_place.splitting import split_network
 from ethosgen_place.system import Mesh, MeshElement, MeshSystem
 from ethosgen_place.tasks import starts_of
 from tests.support.networks import NetworkBuilder
@@ -91,7 +91,7 @@ def test_the_hand_overs_are_the_bytes_that_parts_share() -> None:
     net = NetworkBuilder("rows", seed=1)
     x = net.conv2d(net.input((1, 16, 16, 8)), 16, (1, 1))
     network = parse_network(net.build(net.conv2d(x, 4, (3, 3))), "rows")
-    graph, _ = split_graph(network, [1000, 1000], [0, 1, 2], system(7000), merges=False)
+    graph = split_network(network, [1000, 1000], [0, 1, 2], system(7000), merges=False).graph
     first = [task for task in graph.tasks if task.input_bytes]
     second = [task for task in graph.tasks if task.output_bytes]
     assert min(len(first), len(second)) > 1
@@ -104,7 +104,8 @@ def test_the_hand_overs_are_the_bytes_that_parts_share() -> None:
 def test_a_layer_is_cut_along_its_input_channels() -> None:
     net = NetworkBuilder("dense", seed=1)
     network = parse_network(net.build(net.fully_connected(net.input((1, 16384)), 64)), "dense")
-    graph, cuts = split_graph(network, [1 << 20], [0, 1], system(18_000), merges=True)
+    split = split_network(network, [1 << 20], [0, 1], system(18_000))
+    graph, cuts = split.graph, split.cuts
     sums = [cut for cut in cuts if "input channels" in cut.ways]
     assert sums, [cut.text for cut in cuts]
     totals = [task for task in graph.tasks if ", total" in task.name]
@@ -116,4 +117,4 @@ def test_a_layer_is_cut_along_its_input_channels() -> None:
 def test_what_no_part_fits_is_named() -> None:
     network = parse_network(network_bytes(), "large")
     with pytest.raises(CapacityError, match=r"'large': '.*' has no parts that fit the 64 B of an"):
-        split_graph(network, [1] * 5, starts_of(network.graph), system(64), merges=True)
+        split_network(network, [1] * 5, starts_of(network.graph), system(64))

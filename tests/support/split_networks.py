@@ -103,5 +103,5 @@ def differing(network: Network, parts: Sequence[OperatorPart]) -> int:
         })  # fmt: skip
     whole = answer(Question(network, samples, "tflm"))
     return whole.against(
-        answer(Question(network_of(network, parts), samples, "tflm")).outputs
+        answer(Question(network_of(network, parts).network, samples, "tflm")).outputs
     ).mismatches

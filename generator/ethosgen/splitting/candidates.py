@@ -110,7 +110,7 @@ def _cost(pair: tuple[Grid, float]) -> float:
 
 def _depths(graph: Graph, run: OperatorRun, means: Means) -> Iterator[int]:
     """Yield the depths to try: for a layer alone whose weights take much of an element's memory."""
-    if run.stop - run.start > 1:
+    if run.stop - run.start > 1 or not means.sums:
         return
     operator = graph.operators[run.start]
     channels = most_depth(graph, operator)

@@ -8,19 +8,24 @@ from ethosgen.values.multiples import pieces
 
 BUFFERS = 2
 """The buffers of what a part reads, and of what it makes."""
-_LINKS = 0.5
-"""The share of a byte's time on a link that counts besides its element's time: bytes of different
-parts meet on links."""
+_LINKS = 4.0
+"""How often a byte's time on a link counts besides its element's time: on 7,296 elements a byte
+passes about six links, of which each element has four, and some links have more to do than others.
+"""
 
 
 @dataclass(frozen=True)
 class Means:
-    """The memory of an element, its clock, the bandwidth of a link, and the number of elements."""
+    """The memory of an element, its clock, the bandwidth of a link, and the number of elements.
+
+    `sums` tells whether layers may be cut along their input channels.
+    """
 
     memory_bytes: int
     clock_hz: float
     bytes_per_s: float
     elements: int
+    sums: bool = True
 
 
 def need(part: OperatorPart) -> int:

@@ -4,14 +4,17 @@ Parts read boxes of other parts' results with SLICE and CONCATENATION, and pad w
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from ethosgen.splitting.boxes import Box, meet, relative, sizes, whole
 from ethosgen.splitting.parts import OperatorPart, OperatorShare, is_kept
+from ethosgen.splitting.reading import PARTIAL, TOTAL
 from ethosgen.values.editing import compacted
+from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import (
     ABSENT,
     PLACEMENT,
@@ -27,33 +30,61 @@ _MOST_JOINED = 10
 """The most inputs of TensorFlow Lite Micro's CONCATENATION."""
 
 
-def network_of(network: Network, parts: Sequence[OperatorPart]) -> Network:
-    """Return the network of these parts, which make all its results, each once, in order."""
+@dataclass(frozen=True)
+class PartNetwork:
+    """A network of parts; `spans` are the first and the last operator of each part."""
+
+    network: Network
+    spans: tuple[tuple[int, int], ...]
+
+
+def network_of(network: Network, parts: Sequence[OperatorPart]) -> PartNetwork:
+    """Return the network of these parts, which make all its results, each once, in order.
+
+    A part slices its results for others, so that they get what they read. The last part joins the
+    outputs. UnsupportedError for sums over input channels.
+    """
     graph = parts[0].graph
+    for operator in graph.operators:
+        if operator.custom_code in (PARTIAL, TOTAL):
+            raise UnsupportedError(
+                f"'{network.name}': a layer is cut along its input channels, and no operator of "
+                "TFLite's has sums in int32 as its output; give the elements more memory"
+            )
     writer = _Writer(graph)
     for part in parts:
         writer.add(part)
     outputs = [writer.region(i, whole(graph.tensors[i].shape)) for i in graph.outputs]
     cut = replace(graph, outputs=tuple(outputs))
     metadata = {name: data for name, data in network.metadata.items() if name != PLACEMENT}
-    first = compacted(cut, writer.tensors, writer.operators)
-    return network.edited(first, *network.graphs[1:], metadata=metadata)
+    first = compacted(cut, writer.tensors, [op for ops in writer.operators for op in ops])
+    ends = [*accumulate(map(len, writer.operators))]
+    spans = [(end - len(ops), end - 1) for end, ops in zip(ends, writer.operators, strict=True)]
+    edited = network.edited(first, *network.graphs[1:], metadata=metadata)
+    return PartNetwork(edited, tuple(spans))
 
 
 class _Writer:
-    """The tensors and operators so far; `places` has the boxes of each original tensor."""
+    """The tensors so far, and the operators of each part.
+
+    `places` has the boxes of each original tensor, `makers` the part that makes a tensor for
+    others.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.tensors = list(graph.tensors)
-        self.operators: list[Operator] = []
+        self.operators: list[list[Operator]] = []
         self.places: dict[int, dict[Box, int]] = {
             i: {whole(graph.tensors[i].shape): i} for i in graph.inputs
         }
+        self.makers: dict[int, int] = {}
         self.constants: dict[object, int] = {}
+        self.slices: dict[tuple[int, Box], int] = {}
 
     def add(self, part: OperatorPart) -> None:
         """Add the operators of a part."""
+        self.operators.append([])
         outside = self.places
         inside = {t: {box: self.region(t, box)} for t, box in part.reads.items()}
         self.places = inside
@@ -63,6 +94,7 @@ class _Writer:
         self.places = outside
         for tensor, box, index in made:
             self.places.setdefault(tensor, {})[box] = index
+            self.makers[index] = len(self.operators) - 1
 
     def region(self, tensor: int, box: Box) -> int:
         """Return the tensor with a box of an original one, sliced and joined from its places."""
@@ -147,10 +179,13 @@ class _Writer:
     def _sliced(self, tensor: int, index: int, place: Box, box: Box) -> int:
         if place == box:
             return index
+        if (index, box) in self.slices and index in self.makers:
+            return self.slices[index, box]
         begin = [start for start, _ in relative(box, place)]
         inputs = index, self._parameter(np.array(begin)), self._parameter(np.array(sizes(box)))
         new = self._new(tensor, box)
-        self._append(Operator(0, "SLICE", inputs, (new,)))
+        self._append(Operator(0, "SLICE", inputs, (new,)), self.makers.get(index, -1))
+        self.slices[index, box] = new
         return new
 
     def _joined(self, tensor: int, axis: int, row: list[tuple[Box, int]]) -> tuple[Box, int]:
@@ -197,8 +232,9 @@ class _Writer:
         )
         return index
 
-    def _append(self, operator: Operator) -> None:
-        self.operators.append(replace(operator, index=len(self.operators)))
+    def _append(self, operator: Operator, part: int = -1) -> None:
+        """Add an operator to a part, by default the last one."""
+        self.operators[part].append(operator)
 
 
 def _around(axis: int, row: list[tuple[Box, int]]) -> Box:

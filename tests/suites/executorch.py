@@ -36,6 +36,8 @@ from tests.support.pages import add_line, load_lines
 
 PYTHON, ROOT = "EXECUTORCH_PYTHON", "EXECUTORCH_ROOT"
 NPUS = {"u55": "Ethos-U55, Corstone-300", "u85": "Ethos-U85, Corstone-320"}
+KINDS = {"ops": "operators", "models": "networks"}
+"""Folders of the suite; most tests of networks need packages or downloads."""
 INTEGER = "u55_INT or u85_INT"
 """pytest's expression for the tests of integer networks on both NPUs."""
 RUNNERS = tuple(
@@ -74,10 +76,18 @@ class ArmTestResult:
         """The NPU in the test's name."""
         return next(npu for npu in NPUS if f"_{npu}" in self.name)
 
+    @property
+    def kind(self) -> str:
+        """The folder of the test."""
+        return self.name.partition("/")[0]
 
-def collect(only: str) -> list[str]:
-    """Return the names of the operators' tests that an expression of pytest's selects."""
-    done = _pytest(["--collect-only", "-q", "-k", only, str(_suite() / "ops")])
+
+def collect(only: str, kind: str = "ops") -> list[str]:
+    """Return the names of the tests of a kind that an expression of pytest's selects.
+
+    Files whose packages are missing have none.
+    """
+    done = _pytest(["--collect-only", "-q", "-k", only, str(_suite() / kind)])
     return sorted(line for line in done.stdout.splitlines() if "::" in line)
 
 
@@ -174,24 +184,32 @@ def cause(result: ArmTestResult) -> str:
 
 
 def record(results: Sequence[ArmTestResult], version: str, about: str) -> Record:
-    """Return the record of results: a row for each NPU; what is expected to fail is not tried."""
-    rows = {npu: [result for result in results if result.npu == npu] for npu in NPUS}
+    """Return the record of results: a row for each kind and NPU.
+
+    What the suite expects to fail, or skips, is not tried.
+    """
+    rows = {
+        (kind, npu): [result for result in results if (result.kind, result.npu) == (kind, npu)]
+        for kind in KINDS
+        for npu in NPUS
+    }
     return Record(
         suite="ExecuTorch, tests of the Arm backend",
         version=version,
         about=about,
         measured=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
         command=f"{PYTHON}=PYTHON {ROOT}=FOLDER python -m tests.suites.executorch",
-        rows=tuple(_row(npu, each) for npu, each in rows.items() if each),
+        rows=tuple(_row(*place, each) for place, each in rows.items() if each),
     )
 
 
-def _row(npu: str, results: Sequence[ArmTestResult]) -> Group:
+def _row(kind: str, npu: str, results: Sequence[ArmTestResult]) -> Group:
     ends = Counter(result.end for result in results)
     apart = [result for result in results if result.end == DIFFERENT]
     expected = f"; {ends[EXPECTED]} more fail, as the suite expects" if ends[EXPECTED] else ""
+    skipped = f"; the suite skips {ends[SKIPPED]} more" if ends[SKIPPED] else ""
     return Group(
-        group=f"operators, integers, {NPUS[npu]}{expected}",
+        group=f"{KINDS[kind]}, integers, {NPUS[npu]}{expected}{skipped}",
         tried=ends[PASSED] + len(apart),
         passed=ends[PASSED],
         refused={},
@@ -199,14 +217,15 @@ def _row(npu: str, results: Sequence[ArmTestResult]) -> Group:
     )
 
 
-def _about(count: int, seed: int, tried: int) -> str:
+def _about(count: int, seed: int, results: Sequence[ArmTestResult]) -> str:
+    kinds = Counter(result.kind for result in results)
     return (
-        f"Of {count:,} tests of operators for integers on Ethos-U55 and U85, {tried} ran, the "
-        f"first of those drawn by seed {seed}. Each quantizes a network, compiles it with Vela, "
-        "runs it in ExecuTorch's arm_executor_runner on the program with the FVP's name, by "
-        "semihosting, and compares the outputs with PyTorch's. The runner has ExecuTorch's linker "
-        "scripts, and its data a separate segment; our own start-up code replaces Arm's "
-        "ethos-u-core-platform, which is not available offline."
+        f"Of {count:,} tests of operators for integers on Ethos-U55 and U85, {kinds['ops']} ran, "
+        f"the first in an order that seed {seed} draws, so they are a fair sample; and "
+        f"{kinds['models']} of those of whole networks that need no download. Each quantizes a "
+        "network, compiles it with Vela, runs it in ExecuTorch's arm_executor_runner on the "
+        "program with the FVP's name, by semihosting, and compares the outputs with PyTorch's. "
+        "The runner is built as setup_testing.sh does, with Arm's ethos-u-core-platform 24.08."
     )
 
 
@@ -216,6 +235,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=30)
     parser.add_argument("--count", type=int, help="how many tests are drawn; all without it")
     parser.add_argument("--only", default=INTEGER, help="an expression of pytest's -k")
+    parser.add_argument("--kind", choices=KINDS, default="ops")
     parser.add_argument("--log", type=Path, help="a file with a line of JSON for each result")
     parser.add_argument("--workers", type=int, default=1, help="processes of pytest at a time")
     parser.add_argument("--minutes", type=float, help="start no tests after this time")
@@ -223,10 +243,10 @@ def main() -> int:
     asked = parser.parse_args()
     if why := lacking():
         parser.error(why)
-    names = collect(asked.only)
+    names = collect(asked.only, asked.kind)
     if asked.record:
         results = latest(asked.record)
-        about = _about(len(names), asked.seed, len(results))
+        about = _about(len(names), asked.seed, results)
         write_record(RECORDS / "executorch.json", record(results, _version(), about))
         return 0
     done = {result.name for result in latest([asked.log])} if asked.log else set()

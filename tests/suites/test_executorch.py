@@ -98,3 +98,10 @@ def test_what_the_suite_expects_to_fail_is_not_tried() -> None:
     assert (u85.tried, u85.passed, list(u85.different.values())) == (1, 0, [1])
     assert "NPU_OP_BRANCH" in next(iter(u85.different))
     assert "1 more fail, as the suite expects" in u55.group and "expects" not in u85.group
+    assert "the suite skips 1 more" in u85.group and "skips" not in u55.group
+
+
+def test_networks_have_rows_of_their_own() -> None:
+    network = ArmTestResult("models/test_ds_cnn.py::test_ds_cnn_u85_INT[a]", PASSED)
+    *_, row = record([*RESULTS, network], "1.5.1", "It ran.").rows
+    assert row.group == "networks, integers, Ethos-U85, Corstone-320" and row.passed == 1

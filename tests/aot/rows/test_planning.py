@@ -65,9 +65,7 @@ def test_a_limit_is_met_with_the_same_bits(extension: Extension, tmp_path: Path)
 
 
 @needs_gcc
-def test_patches_need_less_than_whole_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_patches_need_less_than_whole_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = _scheduled(cpu_plan(_panorama()), Schedule(stream=Streaming.ALWAYS))
     patched = compile_program(plan, "net")
     assert "_patch_0_" in patched.sources["net_graph.c"]

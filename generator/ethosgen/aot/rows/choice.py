@@ -51,10 +51,15 @@ class Cut:
 
 
 class Cutting:
-    """The cuts of a schedule whose kernels are built."""
+    """The cuts of a schedule whose kernels are built.
 
-    def __init__(self, schedule: StepSchedule) -> None:
+    With `is_over` outputs of single steps lie over inputs as far as each allows alone, which the
+    memory plan may not reach for all of them together.
+    """
+
+    def __init__(self, schedule: StepSchedule, is_over: bool = False) -> None:
         self.schedule = schedule
+        self._is_over = is_over
         self.tensors = schedule.graph.tensors
         self._lives = lifetimes(schedule)
         self._sizes = {
@@ -150,20 +155,26 @@ class Cutting:
 
     def _alone(self, index: int) -> Cut:
         step = self.schedule.steps[index]
-        return Cut(index, index + 1, self.bytes_of(index, step))
+        if self._is_over:
+            return Cut(index, index + 1, self.bytes_over(index, step))
+        return Cut(index, index + 1, self._bytes(index, step) - self._in_place(index, step))
 
-    def bytes_of(self, index: int, step: Step) -> int:
-        """Return the bytes that are live in a step, or in another one in its place."""
+    def bytes_over(self, index: int, step: Step) -> int:
+        """Return the bytes of a step, or another in its place, with the output over the input."""
+        saved = self._in_place(index, step) or self._over_input(index, step)
+        return self._bytes(index, step) - saved
+
+    def _bytes(self, index: int, step: Step) -> int:
         scratch = self._scratch.get(index, 0)
         inside = self.schedule.plan.offsets if scratch else {}
         live = scratch + sum(
             size for i, size in self._sizes.items() if index in self._lives[i] and i not in inside
         )
         room = step.kernel.workspace_bytes if step.kernel else 0
-        return live + room - self._saved(index, step)
+        return live + room
 
-    def _saved(self, index: int, step: Step) -> int:
-        """Return the bytes of an output that lie over an input."""
+    def _in_place(self, index: int, step: Step) -> int:
+        """Return the bytes of an output that takes an input's place."""
         read, written = self.schedule.reads(step), self.schedule.writes(step)
         if len(written) != 1:
             return 0
@@ -171,13 +182,19 @@ class Cutting:
         last = [i for i in read if max(self._lives[i]) == index]
         shares = step.in_place or goes_in_place(step.operator) or step.operator.code in SAME_BYTES
         shares = shares or (step.kernel is not None and step.kernel.in_place)
-        if shares and any(self._sizes[i] == size for i in last):
-            return size
+        return size if shares and any(self._sizes[i] == size for i in last) else 0
+
+    def _over_input(self, index: int, step: Step) -> int:
+        """Return the bytes of an output that lie over an input at its kernel's distance."""
+        read, written = self.schedule.reads(step), self.schedule.writes(step)
         distance = step.kernel.distance if step.kernel else None
         ends = {*read, *written}
-        if distance is None or len(read) != 1 or not last or ends & {*self.schedule.plan.offsets}:
+        if distance is None or len(read) != 1 or len(written) != 1:
             return 0
-        return max(0, min(size - rounded_up(distance, ALIGNMENT), self._sizes[read[0]]))
+        if max(self._lives[read[0]]) != index or ends & {*self.schedule.plan.offsets}:
+            return 0
+        size = self._sizes[written[0]] - rounded_up(distance, ALIGNMENT)
+        return max(0, min(size, self._sizes[read[0]]))
 
     def _cut(self, chain: RowChain) -> Cut | None:
         if chain not in self._cuts:

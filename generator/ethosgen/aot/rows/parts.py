@@ -41,8 +41,7 @@ def in_parts(
     layer begins at its end: where one output lies before its input, the next may lie behind.
     """
     cutting = Cutting(schedule)
-    alone = zip(schedule.steps, cutting.alone, strict=True)
-    whole = [_Division(step, cut.bytes) for step, cut in alone]
+    whole = [_Division(s, cutting.bytes_over(i, s)) for i, s in enumerate(schedule.steps)]
     fixed = (each.bytes for each in whole if not _is_candidate(schedule, each.step))
     goal = max(limit, max(fixed, default=0))
     choices = [
@@ -104,7 +103,7 @@ def _divisions(
         if kernel is None or (kernel.distance is None and not kernel.in_place):
             return
         changed = replace(step, operator=divided, kernel=kernel)
-        yield _Division(changed, cutting.bytes_of(index, changed))
+        yield _Division(changed, cutting.bytes_over(index, changed))
 
 
 def _options(schedule: StepSchedule, op: Operator) -> Iterator[dict[str, int]]:

@@ -1,7 +1,7 @@
 """The schedule of a plan with fused operators, and with chains if its options request them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ethosgen.aot.fuse.fusion import arena_bytes, fuse_chains, with_kernels
 from ethosgen.aot.libraries import libraries
@@ -29,31 +29,46 @@ def ready_schedule(plan: Plan, name: str) -> StepSchedule:
     """
     asked, among = plan.options.schedule, libraries(plan.extension)
     limit = 0 if asked.stream is Streaming.ALWAYS else asked.arena_bytes
-    whole = with_kernels(make_schedule(plan), among)
-    require_slices(whole)
-    schedule, usual = _usual(whole, among, 0, FREELY)
+    schedule = with_kernels(make_schedule(plan), among)
+    require_slices(schedule)
+    divided, usual = _usual(schedule, among, 0, FREELY)
     is_placed = asked.bands_above is None and any(step.on_npu for step in usual.steps)
     is_off = asked.stream is Streaming.OFF or is_placed
     if not asked.feed and (is_off or limit is None or arena_bytes(usual) <= limit):
         return usual
     if limit is not None:
-        schedule, usual = _usual(whole, among, limit, AT_ANY_COST)
+        divided, usual = _usual(schedule, among, limit, AT_ANY_COST)
         if not asked.feed and arena_bytes(usual) <= limit:
             return usual
-    limit = NO_LIMIT if limit is None else limit
-    cutting = Cutting(schedule)
     if asked.feed:
-        require_feed(schedule, cutting.within(NO_LIMIT))
+        require_feed(schedule, Cutting(schedule).within(NO_LIMIT))
+    limit = NO_LIMIT if limit is None else limit
+    best = None if asked.feed else usual
+    for form, is_over in ((divided, True), (schedule, False)):
+        chains = _Chains(form, usual, among, name)
+        best = _within(limit, Cutting(form, is_over), chains.of, best)
+        if arena_bytes(best) <= limit:
+            break
+    return best or usual
 
-    def with_chains(cuts: tuple[Cut, ...]) -> StepSchedule:
+
+@dataclass(frozen=True)
+class _Chains:
+    """What makes chains of a schedule; without chains it is `usual`."""
+
+    schedule: StepSchedule
+    usual: StepSchedule
+    among: Sequence[Library]
+    name: str
+
+    def of(self, cuts: tuple[Cut, ...]) -> StepSchedule:
+        """Return the schedule with the chains among cuts, and fused operators."""
         chains = chains_of(cuts)
         if not chains:
-            return usual
+            return self.usual
         cycles = round(sum(cut.cycles for cut in cuts))
-        made = fuse_chains(streamed(schedule, chains, among, name), among)
-        return replace(made, stream_cycles=cycles)
-
-    return _within(limit, cutting, with_chains, None if asked.feed else usual)
+        made = streamed(self.schedule, chains, self.among, self.name)
+        return replace(fuse_chains(made, self.among), stream_cycles=cycles)
 
 
 def _usual(
@@ -63,13 +78,11 @@ def _usual(
 
     Layers are in parts (`in_parts`) unless the options forbid it, or the arena is no smaller.
     """
-    usual = _with_portions(schedule, fuse_chains(schedule, among), among)
-    best = schedule, usual
+    forms = [schedule]
     if schedule.plan.options.schedule.stream is not Streaming.OFF:
-        for divided in in_parts(schedule, among, limit, share):
-            fused = _with_portions(divided, fuse_chains(divided, among), among)
-            best = min(best, (divided, fused), key=lambda pair: arena_bytes(pair[1]))
-    return best
+        forms += in_parts(schedule, among, limit, share)
+    fused = ((form, _with_portions(form, fuse_chains(form, among), among)) for form in forms)
+    return min(fused, key=lambda pair: arena_bytes(pair[1]))
 
 
 def _with_portions(

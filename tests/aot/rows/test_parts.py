@@ -1,9 +1,7 @@
 """Layers in parts: their outputs lie over their inputs, bit for bit, and only where that helps."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -78,16 +76,10 @@ def test_layers_in_parts_are_exact(name: str, tmp_path: Path) -> None:
     GeneratedC(compile_program(plan, "net"), tmp_path).check(*samples_and_golden(plan.network))
 
 
-def _loose(names: Iterable[str]) -> Iterator[Any]:
-    """Yield names, with a marker for rows of one vector, none of which is computed alone."""
-    loose = pytest.mark.loose_stack("no row is left for the function of single rows")
-    for name in names:
-        yield pytest.param(name, marks=[loose] if name in ONE_VECTOR else [])
-
-
 @needs_qemu
+@pytest.mark.loose_stack("few rows take the function of single ones", sometimes=True)
 @pytest.mark.usefixtures("freely")
-@pytest.mark.parametrize("name", [*_loose(NETWORKS)])
+@pytest.mark.parametrize("name", NETWORKS)
 def test_layers_in_parts_are_exact_with_helium(name: str, tmp_path: Path) -> None:
     plan = helium(NETWORKS[name])
     assert used(plan, PART_ROWS), "nothing is in parts"

@@ -55,7 +55,7 @@ class Benchmark:
         if self.is_error:
             return "floats, little-endian"
         if self.is_stream:
-            return f"sound: {FRAME} samples of 16 bits, little-endian"
+            return f"sound: {counted(FRAME, 'sample')} of 16 bits, little-endian"
         return (
             "the bytes of an image, 0 to 255" if self.is_image else "int8, as the network takes it"
         )

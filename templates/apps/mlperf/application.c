@@ -77,7 +77,7 @@ static {{ input.ctype }} quantized[VALUES];
 {% elif benchmark.is_stream %}
 
 /* The features of the last frames; 0 before the first. */
-static {{ input.ctype }} features[VALUES];
+static {{ input.ctype }} window[VALUES];
 {% endif %}
 
 static void report_error(const char *what)
@@ -229,7 +229,7 @@ static ethosgen_status run(uint32_t times)
 {% if benchmark.is_error %}
         memcpy({{ input.buffer }}, quantized, sizeof quantized);
 {% elif benchmark.is_stream %}
-        memcpy({{ input.buffer }}, features, sizeof features);
+        memcpy({{ input.buffer }}, window, sizeof window);
 {% else %}
         memcpy({{ input.buffer }}, loaded.data.bytes, LOAD_BYTES);
 {% endif %}
@@ -354,14 +354,14 @@ static void report_integers(const char *title, const int8_t *values, size_t coun
 /* Take the loaded frame; a short one, the last of a stream, leaves the rest of the frame before. */
 static void extract(struct command *command)
 {
-    {{ input.ctype }} *latest = features + VALUES - FEATURES;
+    {{ input.ctype }} *latest = window + VALUES - FEATURES;
 
     (void)command;
     if (loaded.wanted == 0u || loaded.count != loaded.wanted) {
         report_error("The sound is not loaded");
         return;
     }
-    memmove(features, features + FEATURES, sizeof features - FEATURES);
+    memmove(window, window + FEATURES, sizeof window - FEATURES);
     features_take(loaded.data.samples, latest);
     ethosgen_status status = run(1u);
 

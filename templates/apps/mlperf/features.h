@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Turns sound into the features that the network of the streaming wake words takes: the logarithms
- * of the power in {{ stream.features }} bands of frequencies, of a window of two frames.
+ * of the power in {{ stream.features | counted("band") }} of frequencies, of a window of two frames.
  *
  * Generated once by ethosgen; yours from now on.
  */

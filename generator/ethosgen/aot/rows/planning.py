@@ -45,7 +45,7 @@ def ready_schedule(plan: Plan, name: str) -> StepSchedule:
     limit = NO_LIMIT if limit is None else limit
     best = None if asked.feed else usual
     for form, is_over in ((divided, True), (schedule, False)):
-        chains = _Chains(form, usual, among, name)
+        chains = _ChainMaker(form, usual, among, name)
         best = _within(limit, Cutting(form, is_over), chains.of, best)
         if arena_bytes(best) <= limit:
             break
@@ -53,7 +53,7 @@ def ready_schedule(plan: Plan, name: str) -> StepSchedule:
 
 
 @dataclass(frozen=True)
-class _Chains:
+class _ChainMaker:
     """What makes chains of a schedule; without chains it is `usual`."""
 
     schedule: StepSchedule

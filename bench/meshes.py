@@ -116,7 +116,7 @@ def measure(name: str, memory_bytes: int) -> Placed:
 
 
 def axes_of(cuts: Sequence[RunCut]) -> str:
-    """Return how many runs were cut along each axis."""
+    """Return the number of runs cut along each axis."""
     counts = Counter(axis for cut in cuts for axis in cut.ways)
     return ", ".join(f"{axis} {count}" for axis, count in counts.most_common())
 

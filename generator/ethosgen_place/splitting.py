@@ -116,7 +116,7 @@ def split_network(
 
 
 def _means(system: MeshSystem) -> Means:
-    """Return what parts have on a system: half of the elements are at least as large."""
+    """Return the resources of an element, with a memory that at least half of them have."""
     alive = np.flatnonzero(system.alive)
     memory = int(np.sort(system.memories[alive])[(len(alive) - 1) // 2])
     some = alive[system.memories[alive] >= memory]

@@ -75,7 +75,7 @@ _MOVING = frozenset("PAD PADV2 MIRROR_PAD RESHAPE SQUEEZE EXPAND_DIMS".split())
 
 
 def starts_of(graph: Graph) -> list[int]:
-    """Return where stages may begin, and the end: a stage has an operator that works, if any does.
+    """Return the possible starts of stages, and the end: each stage computes, if any operator does.
 
     Operators that move bytes stay with the operator after them, at the end with the one before.
     """

@@ -221,7 +221,7 @@ def _about(count: int, seed: int, results: Sequence[ArmTestResult]) -> str:
     kinds = Counter(result.kind for result in results)
     return (
         f"Of {count:,} tests of operators for integers on Ethos-U55 and U85, {kinds['ops']} ran, "
-        f"the first in an order that seed {seed} draws, so they are a fair sample; and "
+        f"drawn at random (seed {seed}; some chunks of the order were stopped and left out); and "
         f"{kinds['models']} of those of whole networks that need no download. Each quantizes a "
         "network, compiles it with Vela, runs it in ExecuTorch's arm_executor_runner on the "
         "program with the FVP's name, by semihosting, and compares the outputs with PyTorch's. "

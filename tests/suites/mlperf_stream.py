@@ -33,7 +33,7 @@ Drive = Callable[[Sequence[str | Path]], str]
 
 
 def stream(network: Path, runner: Path, folder: Path, drive: Drive) -> tuple[str, str]:
-    """Let the script stream sound; return what it received in words, and what is wrong with it."""
+    """Stream sound with the script; return a summary of the answers, and the faults in them."""
     saved = folder / "saved.npz"
     log = drive([_SCRIPT, "--wav_file", runner / _SOUND, "--specfile", saved])
     if not saved.exists():

@@ -94,7 +94,7 @@ def random_parts(network: Network, seed: int) -> tuple[list[OperatorPart], list[
 
 
 def differing(network: Network, parts: Sequence[OperatorPart]) -> int:
-    """Return how many outputs of a network and its parts differ, for random samples and ends."""
+    """Return the number of outputs that differ from the parts', for random and extreme samples."""
     samples = draw_samples(network, 4, 7)
     for end in ("min", "max"):
         samples.append({

@@ -113,7 +113,7 @@ class MlPerf:
                 raise InputError(f"--app {self.name} needs a scale, but '{tensor.name}' has none")
 
     def more_files(self, networks: Networks) -> tuple[str, ...]:
-        """Return what computes features of sound, for the network that takes them."""
+        """Return the C that computes sound features, for the network that takes them."""
         return ("features.c", "features.h") if _benchmark_of(networks).is_stream else ()
 
     def facts(self, networks: Networks) -> dict[str, Any]:

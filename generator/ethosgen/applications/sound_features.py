@@ -35,7 +35,7 @@ def cosines() -> Array:
 
 
 def places() -> Array:
-    """Return where each frequency of the transform is among the bands, on the mel scale."""
+    """Return the position of each frequency bin among the bands, on the mel scale."""
     frequencies = np.arange(FRAME) * (RATE / _WINDOW)
     top = np.log1p(RATE / 2 / _MEL_HERTZ)
     found: Array = np.log1p(frequencies / _MEL_HERTZ) / top * (FEATURES + 1)

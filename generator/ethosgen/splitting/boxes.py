@@ -26,7 +26,7 @@ def volume(box: Box) -> int:
 
 
 def meet(one: Box, other: Box) -> Box | None:
-    """Return what two boxes share, None if that is nothing."""
+    """Return the intersection of two boxes, None if it is empty."""
     shared = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
     return shared if all(start < end for start, end in shared) else None
 

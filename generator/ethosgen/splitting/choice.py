@@ -118,7 +118,7 @@ def choose(
     means: Means,
     merges: bool = True,
 ) -> Split | int:
-    """Return how a graph is cut at the least cost, or the start of a run of which no part fits.
+    """Return the cheapest split of a graph, or the start of a run of which no part fits.
 
     `cycles` are those of operators. Runs start and end at `boundaries`, which include both ends;
     `merges` tells whether they may extend over several.

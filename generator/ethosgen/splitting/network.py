@@ -13,7 +13,7 @@ import numpy as np
 from ethosgen.splitting.boxes import Box, meet, relative, sizes, whole
 from ethosgen.splitting.parts import OperatorPart, OperatorShare, is_kept
 from ethosgen.splitting.reading import PARTIAL, TOTAL
-from ethosgen.values.editing import compacted
+from ethosgen.values.editing import GraphEdit, compacted
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import (
     ABSENT,
@@ -73,7 +73,8 @@ class _Writer:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.tensors = list(graph.tensors)
+        self.edit = GraphEdit(graph)
+        self.tensors = self.edit.tensors
         self.operators: list[list[Operator]] = []
         self.places: dict[int, dict[Box, int]] = {
             i: {whole(graph.tensors[i].shape): i} for i in graph.inputs
@@ -156,7 +157,8 @@ class _Writer:
         key = tensor, box
         if key not in self.constants:
             values = original.array()[tuple(slice(*span) for span in box)]
-            scales = _sliced_scales(original.quantization, box)
+            known = original.quantization
+            scales = known.of_channels(range(*box[known.axis])) if known else None
             self.constants[key] = self._constant(original, values, scales)
         return self.constants[key]
 
@@ -219,18 +221,8 @@ class _Writer:
     def _constant(
         self, like: Tensor, values: np.ndarray[Any, Any], quantization: Quantization | None
     ) -> int:
-        data, index = np.ascontiguousarray(values).astype(like.dtype), len(self.tensors)
-        self.tensors.append(
-            replace(
-                like,
-                index=index,
-                name=f"{like.name}_part{index}",
-                shape=values.shape,
-                data=data.tobytes(),
-                quantization=quantization,
-            )
-        )
-        return index
+        named = replace(like, name=f"{like.name}_part{len(self.tensors)}")
+        return self.edit.constant(named, values, quantization)
 
     def _append(self, operator: Operator, part: int = -1) -> None:
         """Add an operator to a part, by default the last one."""
@@ -240,16 +232,3 @@ class _Writer:
 def _around(axis: int, row: list[tuple[Box, int]]) -> Box:
     (first, _), (last, _) = row[0], row[-1]
     return (*first[:axis], (first[axis][0], last[axis][1]), *first[axis + 1 :])
-
-
-def _sliced_scales(quantization: Quantization | None, box: Box) -> Quantization | None:
-    """Return the quantization of a box of a constant."""
-    if quantization is None or quantization.is_per_tensor or not quantization.scale:
-        return quantization
-    some = slice(*box[quantization.axis])
-    points = quantization.zero_point
-    return replace(
-        quantization,
-        scale=quantization.scale[some],
-        zero_point=points[some] if len(points) > 1 else points,
-    )

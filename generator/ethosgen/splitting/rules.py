@@ -39,7 +39,7 @@ _RULES: Mapping[str, Rule] = {
 
 
 def reading_of(graph: Graph, operator: Operator, box: Box) -> PartReading | None:
-    """Return what a part of an operator reads for a box of its output, None if no part can do it.
+    """Return the regions that a part reads for a box of its output, None if no part can compute it.
 
     Any operator can compute the whole of its outputs from the whole of its inputs.
     """

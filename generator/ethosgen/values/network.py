@@ -1,8 +1,8 @@
 """The network as read: tensors, operators, subgraphs."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +45,18 @@ class Quantization:
     def is_per_tensor(self) -> bool:
         """Whether one scale applies to all elements."""
         return len(self.scale) == 1
+
+    def of_channels(self, channels: Iterable[int]) -> "Quantization":
+        """Return that of some channels along its axis; one for the whole tensor stays as it is."""
+        if len(self.scale) <= 1:
+            return self
+        some = list(channels)
+        points = self.zero_point
+        return replace(
+            self,
+            scale=tuple(self.scale[i] for i in some),
+            zero_point=tuple(points[i] for i in some) if len(points) > 1 else points,
+        )
 
 
 @dataclass(frozen=True)

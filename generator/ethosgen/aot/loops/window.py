@@ -30,11 +30,19 @@ class Axis:
     source: int
     target: int
 
+    def span(self, outputs: int) -> int:
+        """Return the length of what is under the windows of some adjacent outputs."""
+        return (outputs - 1) * self.stride + (self.taps - 1) * self.dilation + 1
+
+    @property
+    def padding_after(self) -> int:
+        """The padding after the input."""
+        return max(self.span(self.target) - self.padding - self.source, 0)
+
     @property
     def is_inside(self) -> bool:
         """Whether the window never leaves the input."""
-        span = (self.target - 1) * self.stride + (self.taps - 1) * self.dilation + 1
-        return self.padding == 0 and span <= self.source
+        return self.padding == 0 and self.span(self.target) <= self.source
 
     @property
     def phases(self) -> int:

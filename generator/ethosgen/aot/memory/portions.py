@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ethosgen.aot.memory.reading import reads_of
 from ethosgen.values.multiples import pieces, rounded_up
-from ethosgen.values.network import ABSENT, Graph, Operator, Quantization, Tensor
+from ethosgen.values.network import ABSENT, Graph, Operator, Tensor
 from ethosgen.values.schedule import FetchRule
 
 CODES = ("CONV_2D", "FULLY_CONNECTED")
@@ -100,11 +100,7 @@ class _Portions:
 
 def _slice(tensor: Tensor, channels: range) -> Tensor:
     """Return some channels, along the first axis, of weights or a bias."""
-    known, part = tensor.quantization, slice(channels.start, channels.stop)
-    if known is not None:
-        scale, point = known.scale, known.zero_point
-        if len(scale) > 1:
-            known = Quantization(scale[part], point[part] if len(point) > 1 else point, known.axis)
-    data = tensor.array()[part].tobytes()
+    known = tensor.quantization and tensor.quantization.of_channels(channels)
+    data = tensor.array()[channels.start : channels.stop].tobytes()
     shape = (len(channels), *tensor.shape[1:])
     return replace(tensor, shape=shape, quantization=known, data=data)

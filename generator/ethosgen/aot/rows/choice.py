@@ -187,14 +187,11 @@ class Cutting:
     def _over_input(self, index: int, step: Step) -> int:
         """Return the bytes of an output that lie over an input at its kernel's distance."""
         read, written = self.schedule.reads(step), self.schedule.writes(step)
-        distance = step.kernel.distance if step.kernel else None
-        ends = {*read, *written}
-        if distance is None or len(read) != 1 or len(written) != 1:
+        if step.kernel is None or len(read) != 1 or len(written) != 1:
             return 0
-        if max(self._lives[read[0]]) != index or ends & {*self.schedule.plan.offsets}:
+        if max(self._lives[read[0]]) != index or {*read, *written} & {*self.schedule.plan.offsets}:
             return 0
-        size = self._sizes[written[0]] - rounded_up(distance, ALIGNMENT)
-        return max(0, min(size, self._sizes[read[0]]))
+        return step.kernel.shared_bytes(self._sizes[read[0]], self._sizes[written[0]], ALIGNMENT)
 
     def _cut(self, chain: RowChain) -> Cut | None:
         if chain not in self._cuts:

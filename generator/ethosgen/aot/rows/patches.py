@@ -4,7 +4,7 @@ The rows of a rolling buffer are as wide as a patch. Windows read columns beside
 patches compute some columns of the tensors inside the chain twice.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -150,8 +150,7 @@ def _under(across: Axis, made: range) -> range:
 
 def _span(across: Axis, made: range) -> tuple[int, int]:
     first = made.start * across.stride - across.padding
-    last = (made.stop - 1) * across.stride - across.padding
-    return first, last + (across.taps - 1) * across.dilation + 1
+    return first, first + across.span(len(made))
 
 
 def _padded(op: Operator, tensors: Sequence[Tensor], needed: Mapping[int, range]) -> Operator:
@@ -162,12 +161,5 @@ def _padded(op: Operator, tensors: Sequence[Tensor], needed: Mapping[int, range]
     down, across = axes
     first, end = _span(across, needed[op.outputs[0]])
     beside = max(-first, 0), max(end - across.source, 0)
-    padding = tuple(_around(down)), beside
+    padding = (down.padding, down.padding_after), beside
     return replace(op, options={**op.options, "padding": EXPLICIT, "explicit_padding": padding})
-
-
-def _around(axis: Axis) -> Iterator[int]:
-    """Yield the padding before and after an axis."""
-    span = (axis.target - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1
-    yield axis.padding
-    yield max(span - axis.padding - axis.source, 0)

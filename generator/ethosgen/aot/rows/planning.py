@@ -1,7 +1,8 @@
 """The schedule of a plan with fused operators, and with chains if its options request them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 
 from ethosgen.aot.fuse.fusion import arena_bytes, fuse_chains, with_kernels
 from ethosgen.aot.libraries import libraries
@@ -31,58 +32,58 @@ def ready_schedule(plan: Plan, name: str) -> StepSchedule:
     limit = 0 if asked.stream is Streaming.ALWAYS else asked.arena_bytes
     schedule = with_kernels(make_schedule(plan), among)
     require_slices(schedule)
-    divided, usual = _usual(schedule, among, 0, FREELY)
+    fused = partial(_fused, among=among)
+    forms = [fused(schedule)]
+    if asked.stream is not Streaming.OFF:
+        forms += map(fused, in_parts(schedule, among, 0, FREELY))
+    form, usual = min(forms, key=_arena_bytes)
     is_placed = asked.bands_above is None and any(step.on_npu for step in usual.steps)
     is_off = asked.stream is Streaming.OFF or is_placed
     if not asked.feed and (is_off or limit is None or arena_bytes(usual) <= limit):
         return usual
-    if limit is not None:
-        divided, usual = _usual(schedule, among, limit, AT_ANY_COST)
+    if limit is not None and asked.stream is not Streaming.OFF:
+        forms = [forms[0], *map(fused, in_parts(schedule, among, limit, AT_ANY_COST))]
+        form, usual = min(forms, key=_arena_bytes)
         if not asked.feed and arena_bytes(usual) <= limit:
             return usual
+    plain, over = Cutting(schedule), Cutting(form, is_over=True)
     if asked.feed:
-        require_feed(schedule, Cutting(schedule).within(NO_LIMIT))
+        require_feed(schedule, plain.within(NO_LIMIT))
     limit = NO_LIMIT if limit is None else limit
     best = None if asked.feed else usual
-    for form, is_over in ((divided, True), (schedule, False)):
-        chains = _ChainMaker(form, usual, among, name)
-        best = _within(limit, Cutting(form, is_over), chains.of, best)
+    for cutting in (over,) if over.alone == plain.alone else (over, plain):
+        with_chains = partial(_with_chains, cutting.schedule, usual, among, name)
+        best = _within(limit, cutting, with_chains, best)
         if arena_bytes(best) <= limit:
             break
     return best or usual
 
 
-@dataclass(frozen=True)
-class _ChainMaker:
-    """What makes chains of a schedule; without chains it is `usual`."""
-
-    schedule: StepSchedule
-    usual: StepSchedule
-    among: Sequence[Library]
-    name: str
-
-    def of(self, cuts: tuple[Cut, ...]) -> StepSchedule:
-        """Return the schedule with the chains among cuts, and fused operators."""
-        chains = chains_of(cuts)
-        if not chains:
-            return self.usual
-        cycles = round(sum(cut.cycles for cut in cuts))
-        made = streamed(self.schedule, chains, self.among, self.name)
-        return replace(fuse_chains(made, self.among), stream_cycles=cycles)
+_Forms = tuple[StepSchedule, StepSchedule]
+"""A schedule without chains, and the same with fused operators."""
 
 
-def _usual(
-    schedule: StepSchedule, among: Sequence[Library], limit: int, share: float
-) -> tuple[StepSchedule, StepSchedule]:
-    """Return a schedule without chains, and the same with fused operators.
+def _fused(schedule: StepSchedule, among: Sequence[Library]) -> _Forms:
+    return schedule, _with_portions(schedule, fuse_chains(schedule, among), among)
 
-    Layers are in parts (`in_parts`) unless the options forbid it, or the arena is no smaller.
-    """
-    forms = [schedule]
-    if schedule.plan.options.schedule.stream is not Streaming.OFF:
-        forms += in_parts(schedule, among, limit, share)
-    fused = ((form, _with_portions(form, fuse_chains(form, among), among)) for form in forms)
-    return min(fused, key=lambda pair: arena_bytes(pair[1]))
+
+def _arena_bytes(forms: _Forms) -> float:
+    return arena_bytes(forms[1])
+
+
+def _with_chains(
+    schedule: StepSchedule,
+    usual: StepSchedule,
+    among: Sequence[Library],
+    name: str,
+    cuts: Sequence[Cut],
+) -> StepSchedule:
+    """Return a schedule with the chains among cuts, and fused operators; `usual` without chains."""
+    chains = chains_of(cuts)
+    if not chains:
+        return usual
+    made = fuse_chains(streamed(schedule, chains, among, name), among)
+    return replace(made, stream_cycles=round(sum(cut.cycles for cut in cuts)))
 
 
 def _with_portions(

@@ -145,7 +145,7 @@ def _of_window(op: Operator, tensors: Sequence[Tensor]) -> RowReach | None:
     if axes is None:
         return None
     down, _ = axes
-    reach = RowReach((down.taps - 1) * down.dilation + 1, down.stride, down.padding)
+    reach = RowReach(down.span(1), down.stride, down.padding)
     if down.is_inside:
         return reach
     if op.code in POOLS:
@@ -217,11 +217,12 @@ def band_of(
     if axes is None:
         return op, tuple(changed)
     across = axes[1]
-    span = (across.target - 1) * across.stride + (across.taps - 1) * across.dilation + 1
-    after = max(span - across.padding - across.source, 0)
     # Columns that no window covers are not padding, but count for the output's size.
     outside = band.above, band.below
-    options = {"padding": EXPLICIT, "explicit_padding": (outside, (across.padding, after))}
+    options = {
+        "padding": EXPLICIT,
+        "explicit_padding": (outside, (across.padding, across.padding_after)),
+    }
     return replace(op, options={**op.options, **options}), tuple(changed)
 
 

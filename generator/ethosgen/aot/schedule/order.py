@@ -128,9 +128,8 @@ class _Run:
         each, kernel = self._steps[step], self._steps[step].kernel
         if each.in_place or tensor in each.over or (kernel and kernel.in_place):
             return written if size == written else 0
-        if kernel is None or kernel.distance is None or len(self._reads[step]) > 1:
-            return 0
-        return max(0, min(size, written - kernel.distance))
+        is_only = kernel is not None and len(self._reads[step]) == 1
+        return kernel.shared_bytes(size, written) if kernel and is_only else 0
 
     def _after(self, state: _State, step: int) -> _State:
         done = state.done | 1 << step

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from ethosgen.values.multiples import rounded_up
 from ethosgen.values.profile import ProgramStep
 from ethosgen.values.program import Structs
 
@@ -48,6 +49,16 @@ class Kernel:
     row_tables: int = 0
     """So many of `constants`, the first ones, have an entry for each row of a whole output; a
     kernel of one row reads the entry at the pointer."""
+
+    def shared_bytes(self, read: int, written: int, alignment: int = 1) -> int:
+        """Return the most bytes of an output that may lie over the only input, both of known sizes.
+
+        Not where the output takes the input's place (`in_place`).
+        """
+        if self.distance is None:
+            return 0
+        lower, upper = (read, written) if self.is_backward else (written, read)
+        return max(0, min(lower - rounded_up(self.distance, alignment), upper))
 
     @property
     def returns_status(self) -> bool:

@@ -111,14 +111,7 @@ def _cut_scales(quantization: Quantization | None, outputs: Flags) -> Quantizati
     """Return the scales of the output channels that stay, if each has its own."""
     if quantization is None or len(quantization.scale) != outputs.size or outputs.size == 1:
         return quantization
-    points = quantization.zero_point
-    return replace(
-        quantization,
-        scale=tuple(np.array(quantization.scale, object)[outputs]),
-        zero_point=tuple(np.array(points, object)[outputs])
-        if len(points) == outputs.size
-        else points,
-    )
+    return quantization.of_channels(np.flatnonzero(outputs).tolist())
 
 
 def _reshape(edit: GraphEdit, operator: Operator) -> None:

@@ -105,9 +105,13 @@ def is_point(*window: Axis) -> bool:
 
 
 def rows_kernel(
-    layer: Layer, function: CFunction, constants: Constants, has_count: bool = True
+    layer: Layer,
+    function: CFunction,
+    constants: Constants,
+    has_count: bool = True,
+    more: Sequence[int] = (),
 ) -> Kernel:
-    """Return one call for all rows of the input; the function may get their number."""
+    """Return one call for all rows of the input; the function may get their number, and more."""
     nest = Nest()
     x = nest.read("input", layer.source, (layer.source.elements,))
     y = nest.write("output", layer.target, (layer.target.elements,))
@@ -116,7 +120,7 @@ def rows_kernel(
         function.name,
         *(address(y, 0), address(x, 0)),
         *([layer.target.elements // layer.channels] if has_count else []),
-        *(*function.declare_room(nest), *tables),
+        *(*function.declare_room(nest), *tables, *more),
     )
     kernel = nest.kernel(function.sources)
     if function.ahead is None or not layer.source.elements:

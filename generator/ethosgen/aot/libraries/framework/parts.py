@@ -6,11 +6,10 @@ parts it needs the rows of one part until the part's end: outputs follow closely
 
 from dataclasses import replace
 
-from ethosgen.aot.libraries.framework.calls import CFunction, Constants, named
-from ethosgen.aot.loops.distances import backward_distance, rows_distance
+from ethosgen.aot.libraries.framework.calls import CFunction, Constants, rows_kernel
+from ethosgen.aot.loops.distances import backward_distance
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.nest import Nest, address
 
 PART_ROWS = "ethosgen_part_rows"
 """An option that ethosgen adds to a layer: the rows of a part, for libraries that have parts.
@@ -28,15 +27,10 @@ def parts_kernel(layer: Layer, function: CFunction, constants: Constants, part: 
 
     If `part` is negative, it begins with the last ones.
     """
-    nest = Nest()
-    x = nest.read("input", layer.source, (layer.source.elements,))
-    y = nest.write("output", layer.target, (layer.target.elements,))
-    tables = nest.tables(named(*constants))
-    nest.call(function.name, address(y, 0), address(x, 0), *tables, part)
+    in_parts = replace(function, ahead=abs(part))
+    kernel = rows_kernel(layer, in_parts, constants, has_count=False, more=(part,))
+    if part > 0:
+        return kernel
     rows = layer.target.elements // layer.channels
     sizes = layer.source.bytes // rows, layer.target.bytes // rows
-    kernel = nest.kernel(function.sources)
-    if part < 0:
-        distance = backward_distance(rows, *sizes, -part)
-        return replace(kernel, distance=distance, is_backward=True)
-    return replace(kernel, distance=rows_distance(rows, *sizes, part))
+    return replace(kernel, distance=backward_distance(rows, *sizes, -part), is_backward=True)

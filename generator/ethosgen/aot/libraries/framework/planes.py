@@ -23,8 +23,7 @@ class Planes:
     @property
     def columns(self) -> int:
         """Values of a row that windows reach."""
-        across = self.across
-        return (across.target - 1) * across.stride + (across.taps - 1) * across.dilation + 1
+        return self.across.span(self.across.target)
 
     @property
     def row(self) -> int:
@@ -38,7 +37,7 @@ class Planes:
 
     def height(self, rows: int) -> int:
         """Return the rows that are under the windows of some rows of outputs."""
-        return (rows - 1) * self.down.stride + (self.down.taps - 1) * self.down.dilation + 1
+        return self.down.span(rows)
 
     @property
     def strip(self) -> int:

@@ -35,22 +35,22 @@ def measure(models: Sequence[Path]) -> list[Figures]:
         large.write_bytes(mobilenet.build())
         return [
             {"name": model.stem}
-            | {key: _figures(model, *VARIANTS[key]) for key in VARIANTS}
-            | {"bands": _on_cpu(model, "--stream", "always")}
+            | {key: figures_of(model, *VARIANTS[key]) for key in VARIANTS}
+            | {"bands": on_cpu(model, "--stream", "always")}
             for model in (*models, large)
         ]
 
 
-def _figures(model: Path, *options: str) -> Figures:
+def figures_of(model: Path, *options: str) -> Figures:
     """Return the figures of a network; RuntimeError if a firmware's outputs differ."""
     npu = _verified(model, "--npu", FIRMWARE_NPU, *options)
-    return _on_cpu(model, *options) | {
+    return on_cpu(model, *options) | {
         "npu_cycles": npu["npu_pmu"]["cycles"],
         "npu_flash_bytes": npu["flash_bytes"]["total"],
     }
 
 
-def _on_cpu(model: Path, *options: str) -> Figures:
+def on_cpu(model: Path, *options: str) -> Figures:
     """Return the figures of a network on the CPU alone."""
     answer = _verified(model, "--npu", "none", *options)
     facts = answer["optimization"]
@@ -75,7 +75,7 @@ def _verified(model: Path, *options: str) -> Figures:
 def rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
     """Return a table's head and rows: where a figure changes, both values."""
     table = [
-        [one["name"], *(_cell(*(one[v].get(key) for v in VARIANTS)) for key in COLUMNS.values())]
+        [one["name"], *(cell(*(one[v].get(key) for v in VARIANTS)) for key in COLUMNS.values())]
         for one in figures
     ]
     return ["network", *COLUMNS], table
@@ -96,7 +96,8 @@ def band_rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
     return ["network", "arena B", "least with bands, B", "instructions, ratio"], table
 
 
-def _cell(before: int | None, after: int | None) -> str:
+def cell(before: int | None, after: int | None) -> str:
+    """Return a figure, or both with the saving where it changes."""
     if before is None or after is None:
         return "-"
     if before == after:

@@ -1,14 +1,15 @@
 """The search for less SRAM."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from ethosgen import frontend
-from ethosgen.flow.fronts import GRAIN, RATIO, STEPS, STUCK, explore
+from ethosgen.flow.fronts import GRAIN, RATIO, STEPS, STRIPED, STUCK, explore
 from ethosgen.studies.points import measure_front
 from ethosgen.values.configurations import Cost, Point, Setting
-from ethosgen.values.plan import OffloadOptions
+from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.schedule import USUAL_SCHEDULE, Schedule, Strategy, Streaming
 from tests.support.costs import make_cost
 from tests.support.networks import NetworkBuilder
@@ -102,6 +103,38 @@ def test_what_is_refused_is_on_no_front() -> None:
     assert explore(lambda _: None, USUAL_SCHEDULE) == []
 
 
+def test_heads_are_tried_where_everything_else_needs_more() -> None:
+    """The longer the head, the smaller the arena; each is tried until the arena is too small."""
+    compiler = Compiler(least=12000)
+    arenas = {9000: 9000, 5000: 5000, 1000: 5000}  # the third saves nothing
+
+    def with_heads(schedule: Schedule) -> Cost:
+        if schedule.bands_above is None:
+            return compiler(schedule)
+        compiler.asked.append(schedule)
+        arena = arenas[schedule.bands_above]
+        return make_cost(10**9 // arena, arena, arena_bytes=arena)
+
+    front = explore(with_heads, USUAL_SCHEDULE, heads=list(arenas))
+    assert [trial.cost.sram_bytes for trial in front][:3] == [5000, 9000, 12000]
+    assert [trial.schedule.bands_above for trial in front][:3] == [5000, 9000, None]
+    heads = [(s.bands_above, s.arena_bytes) for s in compiler.asked if s.bands_above]
+    assert heads[0] == (9000, 12000 - 1200)
+    assert all(above <= STRIPED * (aim or 0) for above, aim in heads)
+    assert len(set(heads)) == len(heads) and {above for above, _ in heads} == set(arenas)
+
+
+def test_heads_need_an_npu() -> None:
+    asked: list[Schedule] = []
+
+    def alone(schedule: Schedule) -> Cost:
+        asked.append(schedule)
+        return make_cost(partitions=0)
+
+    explore(alone, USUAL_SCHEDULE, heads=[1000])
+    assert not any(schedule.bands_above for schedule in asked)
+
+
 @pytest.fixture(scope="module")
 def point(tmp_path_factory: pytest.TempPathFactory) -> Point:
     """Return a network whose first layers Vela can divide into stripes."""
@@ -123,6 +156,22 @@ def test_a_real_front_is_exact(point: Point) -> None:
     sizes = [cost.sram_bytes for cost in costs if cost is not None]
     assert len(sizes) == len(results) and sizes == sorted(set(sizes))
     assert all(result.exactness is not None and result.exactness.is_exact for result in results)
+
+
+def test_a_real_front_has_heads_in_bands(tmp_path: Path) -> None:
+    net = NetworkBuilder("between", seed=6)
+    x = net.unary("ELU", net.conv2d(net.input((1, 48, 48, 1)), 16))
+    path = tmp_path / "between.tflite"
+    path.write_bytes(net.build(net.max_pool(net.conv2d(x, 4, (3, 3), (2, 2)), (2, 2), (2, 2))))
+    setting = Setting("between", "corstone300", "ethos-u55-128", "shared_sram", USUAL_SCHEDULE)
+    options = OffloadOptions(check=False, mode=OffloadMode.AUTO, cpu_ops=("ELU",))
+    asked = Point(frontend.open_source(path), setting, options, samples=1)
+    with_heads = [r for r in measure_front(asked) if r.setting.schedule.bands_above is not None]
+    assert with_heads
+    for result in with_heads:
+        assert result.exactness is not None and result.exactness.is_exact
+    everything = replace(asked, options=replace(options, mode=OffloadMode.ALL))
+    assert all(r.setting.schedule.bands_above is None for r in measure_front(everything))
 
 
 def test_a_refusal_is_one_result(point: Point) -> None:

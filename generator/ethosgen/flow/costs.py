@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from ethosgen.aot.times import paced, stored_costs, unknown_operators
 from ethosgen.backend import compiler_of, simulation_of
 from ethosgen.board import Board, MemoryMode
+from ethosgen.flow.head import head_limits
 from ethosgen.flow.planning import PlanSettings, compile_placed, make_plan
 from ethosgen.flow.reserve import with_reserve
 from ethosgen.project import part_sizes
@@ -13,9 +14,9 @@ from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.configurations import Cost, Energy, Setting
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.network import Network
-from ethosgen.values.plan import Plan
+from ethosgen.values.plan import OffloadMode, Plan
 from ethosgen.values.program import Program
-from ethosgen.values.schedule import Schedule
+from ethosgen.values.schedule import Schedule, Streaming
 from ethosgen.values.watch import Watch
 
 SRAM = ("sram", "tcm")
@@ -72,6 +73,17 @@ class Place:
             return cost_of(self.unchecked().scheduled(schedule).compiled(Watch()), self)
         except EthosgenError:
             return None
+
+    def heads(self) -> list[int]:
+        """Return the limits of the heads that the CPU may compute in bands, shortest first.
+
+        Only `--offload auto` divides so, and only where NPU and CPU share the arena in SRAM.
+        """
+        options, is_apart = self.settings.options, self.board.placement(self.mode).fast is not None
+        is_auto = options.mode is OffloadMode.AUTO and self.accelerator is not None
+        if is_apart or not is_auto or options.schedule.stream is Streaming.OFF:
+            return []
+        return head_limits(self.network.graph)
 
     @property
     def start_cycles(self) -> int:

@@ -1,6 +1,6 @@
-"""Tries strategies and arena limits: less SRAM for more time."""
+"""Tries strategies, arena limits and heads on the CPU: less SRAM for more time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ethosgen.values.configurations import Cost, Tried, front
@@ -14,17 +14,22 @@ STUCK = 3
 """The search ends after this many limits in a row that save nothing."""
 GRAIN = 16
 """Limits are multiples of this many bytes, as are Vela's allocations."""
+STRIPED = 1.5
+"""The NPU may need this many times less than whole tensors, by Vela's stripes."""
 
 Attempt = Callable[[Schedule], Cost | None]
 """Compiles with a schedule; returns None for one that is refused."""
 
 
-def explore(attempt: Attempt, usual: Schedule, aim: int | None = None) -> list[Tried]:
+def explore(
+    attempt: Attempt, usual: Schedule, aim: int | None = None, heads: Sequence[int] = ()
+) -> list[Tried]:
     """Return the Pareto front of SRAM against time, by SRAM.
 
     It tries the default schedule, Vela's strategy "size", and limits below what the default needs;
     with an `aim`, also a limit that may bring the SRAM just below it. On the CPU alone, an aim
-    needs only the lowest limit.
+    needs only the lowest limit. `heads` are values of `bands_above`, the shortest head first, to
+    try where everything else needs more.
     """
     tried: list[Tried] = []
 
@@ -46,6 +51,9 @@ def explore(attempt: Attempt, usual: Schedule, aim: int | None = None) -> list[T
                 _try_limit(try_out, usual, GRAIN)
         if first.partitions or aim is None:
             _descend(try_out, usual, near_bytes(first))
+    if first is not None and first.partitions:
+        least = min((trial.cost for trial in tried), key=lambda cost: cost.sram_bytes)
+        _lengthen(try_out, usual, heads, least)
     return [tried[index] for index in front([trial.cost for trial in tried])]
 
 
@@ -66,6 +74,31 @@ def _descend(try_out: Attempt, usual: Schedule, needed: int) -> None:
             reached = near_bytes(cost)
         if stuck == STUCK:
             return
+
+
+def _lengthen(try_out: Attempt, usual: Schedule, heads: Sequence[int], least: Cost) -> None:
+    """Try less and less SRAM, each time with the shortest head that allows it."""
+    left = list(heads)
+    for _ in range(STEPS):
+        less = int(least.arena_bytes * (1 - RATIO)) // GRAIN * GRAIN + GRAIN
+        found = shortest_head(try_out, usual, left, least, least.sram_bytes - less)
+        if found is None:
+            return
+        left = left[left.index(found.schedule.bands_above or 0) :]
+        least = found.cost
+
+
+def shortest_head(
+    attempt: Attempt, usual: Schedule, heads: Sequence[int], least: Cost, sram_bytes: int
+) -> Tried | None:
+    """Return the first head that fits some SRAM, None if none does; `least` needs more."""
+    aim = max(least.arena_bytes - (least.sram_bytes - sram_bytes), 0)
+    for above in heads:
+        schedule = replace(usual, arena_bytes=aim, bands_above=above)
+        cost = attempt(schedule) if above <= STRIPED * aim else None
+        if cost is not None and cost.sram_bytes <= sram_bytes:
+            return Tried(schedule, cost)
+    return None
 
 
 def _try_limit(try_out: Attempt, usual: Schedule, limit: int) -> Cost | None:

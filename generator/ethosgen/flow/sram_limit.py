@@ -6,19 +6,14 @@ from dataclasses import replace
 
 from ethosgen.board import Board
 from ethosgen.flow.costs import SRAM, Place, cost_of
-from ethosgen.flow.fronts import explore
-from ethosgen.flow.head import head_limits
+from ethosgen.flow.fronts import explore, shortest_head
 from ethosgen.project import SHARED_PARTS, part_sizes
 from ethosgen.values.configurations import SramChoice, Tried
 from ethosgen.values.errors import CapacityError, EthosgenError
 from ethosgen.values.grammar import counted
 from ethosgen.values.plan import OffloadMode
 from ethosgen.values.program import Program
-from ethosgen.values.schedule import Streaming
 from ethosgen.values.watch import Watch
-
-STRIPED = 1.5
-"""The NPU may need this many times less than whole tensors, by Vela's stripes."""
 
 
 def fit(limit_bytes: int, place: Place, watch: Watch) -> tuple[Program, SramChoice]:
@@ -57,9 +52,10 @@ def _with_bands(
 
     CapacityError if nothing fits and the CPU alone needs less than the trials.
     """
-    found = []
+    beside = None
     with suppress(EthosgenError):
-        found.append(_with_head(limit_bytes, place, trials, watch))
+        beside = _with_head(limit_bytes, place, trials, watch)
+    found = [beside] if beside else []
     options = replace(place.settings.options, mode=OffloadMode.NONE)
     alone = replace(place, settings=replace(place.settings, accelerator=None, options=options))
     tried = _explored(limit_bytes, alone, watch)
@@ -76,28 +72,23 @@ def _with_bands(
 
 def _with_head(
     limit_bytes: int, place: Place, trials: Sequence[Tried], watch: Watch
-) -> tuple[Program, SramChoice]:
-    """Return the program with the shortest head on the CPU that fits, the rest on the NPU."""
+) -> tuple[Program, SramChoice] | None:
+    """Return the program with the shortest head on the CPU that fits, the rest on the NPU.
+
+    None if none fits.
+    """
     name, usual = place.network.name, place.settings.options.schedule
-    least = trials[0].cost if trials else None
-    is_far = place.board.placement(place.mode).fast is not None
-    refusal = _too_large([name], least.sram_bytes if least else 0, limit_bytes, place)
-    if least is None or is_far or usual.stream is Streaming.OFF:
-        raise refusal
-    aim = max(least.arena_bytes - (least.sram_bytes - limit_bytes), 0)
-    with watch.phase("limit", f"trying heads of '{name}' on the CPU"):
-        for limit in head_limits(place.network.graph):
-            schedule = replace(usual, arena_bytes=aim, bands_above=limit)
-            tried = place.attempt(schedule) if limit <= STRIPED * aim else None
-            if tried and tried.sram_bytes <= limit_bytes:
-                break
-        else:
-            raise refusal
-    program = place.scheduled(schedule).compiled(watch)
-    cost = cost_of(program, place)
-    if cost.sram_bytes > limit_bytes or not cost.partitions:
-        raise refusal
-    return program, SramChoice(name, limit_bytes, Tried(schedule, cost))
+    found = None
+    if trials:
+        heads, least = place.heads(), trials[0].cost
+        with watch.phase("limit", f"trying heads of '{name}' on the CPU"):
+            found = shortest_head(place.attempt, usual, heads, least, limit_bytes)
+    if found is not None:
+        program = place.scheduled(found.schedule).compiled(watch)
+        cost = cost_of(program, place)
+        if cost.sram_bytes <= limit_bytes and cost.partitions:
+            return program, SramChoice(name, limit_bytes, replace(found, cost=cost))
+    return None
 
 
 def _with_reason(program: Program, limit_bytes: int) -> Program:

@@ -168,7 +168,7 @@ def measure_front(point: Point) -> tuple[Result, ...]:
         place = find_place(point)
     except EthosgenError as error:
         return (Result(point.setting, refusal=str(error)),)
-    attempts = explore(place.attempt, point.setting.schedule)
+    attempts = explore(place.attempt, point.setting.schedule, heads=place.heads())
     if not attempts:
         return (measure_point(point),)
     settings = [replace(point.setting, schedule=attempt.schedule) for attempt in attempts]

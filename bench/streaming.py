@@ -257,6 +257,8 @@ def write_pages(results: Figures) -> None:
 def docs_page(page: str, results: Figures) -> str:
     """Return docs/streaming.md with the tables of these figures."""
     for name, one in DOCS_TABLES.items():
+        if name not in results:
+            continue
         begin, end = f"<!-- {name}: start -->\n", f"<!-- {name}: end -->"
         page = between(page, begin, end, f"\n{one.write(results[name])}\n\n")
     return page

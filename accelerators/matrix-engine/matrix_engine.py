@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What accelerator.toml cannot say: the table of a layer's sizes that the driver reads."""
 
-from itertools import pairwise
+from itertools import groupby, product
 
 import numpy as np
 
@@ -15,26 +15,30 @@ class MatrixEngine:
         return {"layer": np.array(list(_sizes(site).values()), np.int32)}
 
     def terms(self, site):
-        """Return the sizes of the matrices, for formulas."""
+        """Return the commands of the driver and the engine's cycles for them, for formulas."""
         sizes = _sizes(site)
+        columns = (sizes["output_channels"] + 15) // 16
+        commands = list(product(_spans(sizes, "h", "top"), _spans(sizes, "w", "left")))
+        cycles = sum(
+            (outers * rows + 15) // 16 * columns * (height * width * sizes["input_channels"] + 16)
+            for (outers, height), (rows, width) in commands
+        )
         return {
-            "rows": sizes["batches"] * sizes["output_h"] * sizes["output_w"],
-            "columns": sizes["output_channels"],
-            "depth": sizes["kernel_h"] * sizes["kernel_w"] * sizes["input_channels"],
-            "commands": sizes["batches"] * _spans(sizes, "h", "top") * _spans(sizes, "w", "left"),
+            "commands": sizes["batches"] * len(commands),
+            "engine_cycles": sizes["batches"] * cycles,
         }
 
 
 def _spans(sizes, axis, before):
-    """Return the number of spans that the driver cuts an axis into: see find_span."""
+    """Return the spans that the driver cuts an axis into, see find_span: outputs, kernel's size."""
 
     def overlap(output):
         start = output * sizes[f"stride_{axis}"] - sizes[f"pad_{before}"]
         end = min(sizes[f"input_{axis}"] - start, sizes[f"kernel_{axis}"])
         return max(-start, 0), max(end - max(-start, 0), 0)
 
-    found = [overlap(output) for output in range(sizes[f"output_{axis}"])]
-    return 1 + sum(one != other for one, other in pairwise(found))
+    found = groupby(overlap(output) for output in range(sizes[f"output_{axis}"]))
+    return [(len(list(outputs)), kernel) for (_, kernel), outputs in found]
 
 
 def _sizes(site):

@@ -90,12 +90,14 @@ static uint32_t run(void)
     uint64_t outers = ethosgen_model_get(OUTERS);
     uint64_t rows = ethosgen_model_get(ROWS);
     uint64_t columns = ethosgen_model_get(COLUMNS);
+    uint64_t depth = (uint64_t)ethosgen_model_get(CHUNKS) * ethosgen_model_get(CHUNK_BYTES);
 
     if (outers == 0 || rows == 0 || columns == 0 || outers > INT32_MAX / rows ||
         columns > INT32_MAX / (outers * rows) ||
-        (uint64_t)ethosgen_model_get(CHUNKS) * ethosgen_model_get(CHUNK_BYTES) > INT32_MAX) {
+        depth > INT32_MAX) {
         return BAD_SIZE;
     }
+    ethosgen_model_spend((uint32_t)((outers * rows + 15) / 16 * ((columns + 15) / 16) * (depth + 16)));
     for (uint32_t y = 0; y < outers; y++) {
         uint32_t a = ethosgen_model_get(A) + y * ethosgen_model_get(A_OUTER_STEP);
         uint32_t c = ethosgen_model_get(C) + y * ethosgen_model_get(C_OUTER_STEP);

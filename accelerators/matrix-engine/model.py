@@ -23,6 +23,7 @@ class MatrixEngine:
         self.registers, self.memory, self.interrupt = registers, memory, interrupt
         registers[ID] = ID_VALUE
         registers[COMMAND] = registers[DONE] = registers[STATUS] = 0
+        self.cycles = 0
 
     def poll(self):
         """Run the command that was given, if there is one; return whether there was."""
@@ -41,6 +42,7 @@ class MatrixEngine:
         chunks, size = r[CHUNKS], r[CHUNK_BYTES]
         if not 0 < outers * rows * columns < 1 << 31 or chunks * size >= 1 << 31:
             return BAD_SIZE
+        self.cycles += blocks(outers * rows) * blocks(columns) * (chunks * size + 16)
         a = self.memory.read(
             r[A],
             (outers, rows, chunks, size),
@@ -70,6 +72,11 @@ class MatrixEngine:
             (r.signed(C_OUTER_STEP), r.signed(C_ROW_STEP), 1),
         )
         return OK
+
+
+def blocks(count):
+    """Return the number of blocks of 16."""
+    return (count + 15) // 16
 
 
 def wrap(values):

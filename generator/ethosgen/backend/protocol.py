@@ -404,8 +404,27 @@ class Chain:
 class ProgramRunner(Runner, Protocol):
     """A runner that may have started a program."""
 
+    def device_cycles(self, partition: Partition, inputs: Arrays) -> int | None:
+        """Run one partition, and return the cycles that its device's model counts for it.
+
+        None without a model, or if it counts none.
+        """
+
     def close(self) -> None:
         """End the program."""
+
+
+@dataclass(frozen=True)
+class AcceleratorCall:
+    """A call of a wrapped accelerator: the number of its operation, its terms, and its cycles.
+
+    `cycles` is the estimate without `start`, None if there is none.
+    """
+
+    number: int
+    terms: Mapping[str, object]
+    cycles: int | None
+    start: int
 
 
 class Wrapped(Backend[Plan, Plan, ResidualIndex], Protocol):
@@ -448,3 +467,6 @@ class Wrapped(Backend[Plan, Plan, ResidualIndex], Protocol):
 
     def runner(self, plan: Plan) -> ProgramRunner:
         """Return a runner for its partitions of a plan on this machine."""
+
+    def facts_of(self, partition: Partition) -> AcceleratorCall:
+        """Return what the declaration knows of the call of one of its partitions."""

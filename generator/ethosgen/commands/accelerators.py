@@ -1,4 +1,4 @@
-"""`ethosgen accelerators`: list wrapped accelerators, start one, check one."""
+"""`ethosgen accelerators`: list wrapped accelerators, start one, check one, measure one."""
 
 import dataclasses
 import json
@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
+from ethosgen.commands import completion
 from ethosgen.commands.choices import Group
+from ethosgen.commands.options import MODELS, ON, with_line
 from ethosgen.commands.progress import Progress
 from ethosgen.values.grammar import counted, steps_text
 
@@ -96,6 +98,79 @@ def check(context: click.Context, name_or_folder: str, seed: int, as_json: bool)
     else:
         click.echo(verdict)
     context.exit(0 if passed else 1)
+
+
+@accelerators.command()
+@click.argument("name_or_folder", metavar="NAME|FOLDER")
+@MODELS
+@click.option("--board", required=True, shell_complete=completion.boards, help="Board to run on.")
+@ON
+@click.option("--flash", "flasher", metavar="TOOL", help="Flash the board with this tool first.")
+@click.option(
+    "--terms",
+    metavar="TERM,TERM",
+    help="The terms that identify a call [default: sizes, strides, dilations, padding, type].",
+)
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="Folder for the tables [default: this one].",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@with_line
+def measure(
+    name_or_folder: str,
+    networks: tuple[Path, ...],
+    board: str,
+    on: str,
+    flasher: str | None,
+    terms: str | None,
+    folder: Path,
+    as_json: bool,
+    line: Any,
+) -> None:
+    """Measure the calls of an accelerator in networks, and write tables of cycles.
+
+    Each network runs on a board, or on QEMU, and must give right outputs. On a board a call is
+    timed whole. On QEMU the driver's cycles are counted; the device's come from its model, if that
+    counts them, or else from the declaration. The tables are for `cycles_table`, a field of
+    accelerator.toml.
+
+    \b
+        ethosgen accelerators measure ./my_engine MODEL.tflite --board corstone300
+        ethosgen accelerators measure ./my_engine *.tflite --board my-board.toml --port /dev/ttyACM0
+    """
+    from ethosgen.flow import RunOptions
+    from ethosgen.studies import cost_tables
+    from ethosgen.verdict.judgement import Inputs
+
+    options = RunOptions(Inputs(None, 1, 0), line=line)
+    asked = cost_tables.CostRequest(
+        networks, board, on, options, _terms(terms), flasher, platform="baremetal"
+    )
+    with Progress() as progress:
+        tables = cost_tables.measure_costs(name_or_folder, asked, progress.watch())
+    paths = cost_tables.write_tables(tables, folder)
+    if as_json:
+        click.echo(json.dumps([table.summary() for table in tables], indent=2))
+        return
+    for table, path in zip(tables, paths, strict=True):
+        for text in cost_tables.described(table):
+            click.echo(text)
+        click.echo(f"written: {path}")
+        entry = f'cycles_table = "{path.name}"'
+        click.echo(
+            f"next: put it beside accelerator.toml, and replace `cycles` of operation "
+            f"{table.number + 1} there by {entry}",
+            err=True,
+        )
+
+
+def _terms(text: str | None) -> tuple[str, ...]:
+    return tuple(filter(None, (term.strip() for term in (text or "").split(","))))
 
 
 @accelerators.command()

@@ -18,12 +18,21 @@ from ethosgen.host.tools import HOST_GCC, CommandError, run_command
 from ethosgen.values.errors import BuildError, DeviceFault, InputError
 
 Words = np.ndarray[Any, np.dtype[np.uint32]]
-Poll = Callable[[], bool]
-"""Serves the registers once; returns whether there was anything to do."""
 
 _COMPILE_S = 120.0
 _OPTIONS = ("-std=c11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-g")
 _SAID_LINES = 3
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model that runs: `poll` serves the registers once and returns whether there was work.
+
+    `cycles` returns the cycles that the model has counted since its start, None if it counts none.
+    """
+
+    poll: Callable[[], bool]
+    cycles: Callable[[], int | None]
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,7 @@ def check_entry(device: str, folder: Path, entry: str) -> None:
         )
 
 
-def load(folder: Path, entry: str, library: Path | None, around: Surroundings) -> Poll:
+def load(folder: Path, entry: str, library: Path | None, around: Surroundings) -> LoadedModel:
     """Load a model and set its registers to their values after power-on.
 
     `library` is the compiled model, for C. DeviceFault if it cannot be loaded.
@@ -84,7 +93,7 @@ def compile_model(device: str, folder: Path, entry: str, into: Path) -> Path | N
     return library
 
 
-def _load_python(path: Path, name: str, around: Surroundings) -> Poll:
+def _load_python(path: Path, name: str, around: Surroundings) -> LoadedModel:
     sys.path.insert(0, str(path.parent))
     with _blaming(around.name, path):
         module = module_of(path, f"ethosgen_model_{path.stem}")
@@ -102,7 +111,11 @@ def _load_python(path: Path, name: str, around: Surroundings) -> Poll:
         with _blaming(around.name, path):
             return bool(model.poll())
 
-    return poll
+    def cycles() -> int | None:
+        with _blaming(around.name, path):
+            return int(model.cycles) if hasattr(model, "cycles") else None
+
+    return LoadedModel(poll, cycles)
 
 
 class _blaming:  # noqa: N801 - used like a function
@@ -149,10 +162,11 @@ _IDLE, _WORKED, _BAD_REGISTER, _BAD_WRITE = 0, 1, 2, 4
 _KEPT: list[Any] = []
 
 
-def _load_c(path: Path, around: Surroundings) -> Poll:
+def _load_c(path: Path, around: Surroundings) -> LoadedModel:
     library = ctypes.CDLL(str(path))
     for function in ("take_interrupts", "fault_address", "fault_bytes"):
         getattr(library, f"ethosgen_model_{function}").restype = ctypes.c_uint32
+    library.ethosgen_model_cycles.restype = ctypes.c_uint64
     table = (_CSegment * max(len(around.segments), 1))()
     for entry, part in zip(table, around.segments, strict=False):
         entry.start_addr, entry.bytes = part.start_addr, len(part.memory)
@@ -176,5 +190,8 @@ def _load_c(path: Path, around: Surroundings) -> Poll:
     def poll() -> bool:
         return judge(library.ethosgen_model_step())
 
+    def cycles() -> int | None:
+        return library.ethosgen_model_cycles() or None
+
     judge(library.ethosgen_model_start(words, len(around.words), table, len(around.segments)))
-    return poll
+    return LoadedModel(poll, cycles)

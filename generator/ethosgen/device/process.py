@@ -127,6 +127,21 @@ class DeviceProcess:
         if self._fault is not None:
             raise self._fault
 
+    def cycles(self) -> int | None:
+        """Return the cycles that the model has counted since its start, None if it counts none.
+
+        DeviceFault if it has failed, or does not answer.
+        """
+        self._receive(0.0)
+        if self._asked_at is None:
+            self._ask(time.monotonic())
+        while self._asked_at is not None and self._fault is None:
+            self._receive(_ASK_S)
+            self.check()
+        if self._fault is not None:
+            raise self._fault
+        return self.counts.get("cycles")
+
     def stop(self) -> None:
         """End the process."""
         if self._control is not None:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ethosgen.device.loading import Poll, Surroundings, load
+from ethosgen.device.loading import LoadedModel, Surroundings, load
 from ethosgen.device.memory import MemoryPart
 from ethosgen.values.errors import DeviceFault
 
@@ -58,12 +58,12 @@ def _no_line() -> None:
     raise ValueError("it has no interrupt: set device.interrupt in accelerator.toml")
 
 
-def _serve(poll: Poll, control: socket.socket, counts: dict[str, int]) -> None:
+def _serve(model: LoadedModel, control: socket.socket, counts: dict[str, int]) -> None:
     """Poll until the control line closes."""
     last_event = time.monotonic()
     while True:
         wait_s = 0.0
-        if poll():
+        if model.poll():
             last_event = time.monotonic()
             counts["worked"] += 1
         else:
@@ -74,7 +74,8 @@ def _serve(poll: Poll, control: socket.socket, counts: dict[str, int]) -> None:
         if select.select([control], [], [], wait_s)[0]:
             if not control.recv(64):
                 return
-            _tell(control, {"counts": counts})
+            cycles = model.cycles()
+            _tell(control, {"counts": counts if cycles is None else counts | {"cycles": cycles}})
 
 
 def _tell(control: socket.socket, message: dict[str, Any]) -> None:
@@ -90,9 +91,9 @@ def main() -> None:
     try:
         library = Path(task["library"]) if task["library"] else None
         around = _surroundings(task, counts)
-        poll = load(Path(task["folder"]), task["entry"], library, around)
+        model = load(Path(task["folder"]), task["entry"], library, around)
         _tell(control, {"ready": True})
-        _serve(poll, control, counts)
+        _serve(model, control, counts)
     except DeviceFault as fault:
         with contextlib.suppress(OSError):  # the target has ended
             _tell(control, {"fault": fault.kind, "reason": fault.reason})

@@ -259,6 +259,7 @@ def _with_reasons(plan: Plan, network: Network) -> Plan:
     return replace(plan, cpu_operators=operators)
 
 
+_CHEAPEST = "the lowest estimate"
 Offers = Mapping[int, tuple[Offered, ...]]
 """All offers for an operator of the network, by its index."""
 
@@ -279,8 +280,16 @@ def _with_placings(plan: Plan, accelerators: UserAccelerators, task: DivisionTas
         index, output = OperatorIndex(operator.index), graph.output_name(operator)
         on, reason = placed.get(operator.index, ("", "it disappears in other operators"))
         offers = offered.get(operator.index, ())
+        if reason == _CHEAPEST and _is_undercut(on, offers):
+            reason = "the plan with the lowest estimate"
         placings.append(Placing(index, operator.title, output, on, reason, offers))
     return replace(plan, placings=tuple(placings))
+
+
+def _is_undercut(on: str, offers: Sequence[Offered]) -> bool:
+    """Return whether another backend alone would be cheaper: moving may split a partition."""
+    known = {offer.backend: offer.cycles for offer in offers if offer.cycles is not None}
+    return on in known and min(known.values()) < known[on]
 
 
 def _places(plan: Plan) -> dict[int, tuple[str, str]]:
@@ -292,7 +301,7 @@ def _places(plan: Plan) -> dict[int, tuple[str, str]]:
     for partition in plan.partitions:
         is_cheapest = is_auto or partition.backend in libraries
         is_cheapest &= partition.backend not in unknown
-        why = "the lowest estimate" if is_cheapest else "the first that takes it"
+        why = _CHEAPEST if is_cheapest else "the first that takes it"
         places |= dict.fromkeys(partition.operators, (partition.backend or plan.npu, why))
     for cpu in plan.cpu_operators:
         origin = plan.origins.get(cpu.operator)

@@ -20,12 +20,14 @@ int ethosgen_model_step(void);
 uint32_t ethosgen_model_take_interrupts(void);
 uint32_t ethosgen_model_fault_address(void);
 uint32_t ethosgen_model_fault_bytes(void);
+uint64_t ethosgen_model_cycles(void);
 
 static uint32_t *registers;
 static uint32_t register_count;
 static const struct segment *segments;
 static uint32_t segment_count;
 static uint32_t interrupts;
+static uint64_t spent_cycles;
 static uint32_t fault_address;
 static uint32_t fault_bytes;
 static jmp_buf out;
@@ -82,6 +84,16 @@ void *ethosgen_model_write(uint32_t address, uint32_t bytes)
 void ethosgen_model_interrupt(void)
 {
     interrupts++;
+}
+
+void ethosgen_model_spend(uint32_t cycles)
+{
+    spent_cycles += cycles;
+}
+
+uint64_t ethosgen_model_cycles(void)
+{
+    return spent_cycles;
 }
 
 int ethosgen_model_start(uint32_t *words, uint32_t count, const struct segment *parts, uint32_t number)

@@ -31,4 +31,7 @@ void *ethosgen_model_write(uint32_t address, uint32_t bytes);
 /* Raise the device's interrupt. */
 void ethosgen_model_interrupt(void);
 
+/* Count cycles that the device takes, if you know them: `ethosgen accelerators measure` uses them. */
+void ethosgen_model_spend(uint32_t cycles);
+
 #endif /* ETHOSGEN_MODEL_H */

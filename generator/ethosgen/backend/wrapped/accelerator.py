@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ethosgen.backend.protocol import Chain, Offer, ProgramRunner, ProjectFiles
+from ethosgen.backend.protocol import AcceleratorCall, Chain, Offer, ProgramRunner, ProjectFiles
 from ethosgen.backend.wrapped.arguments import (
     CycleTable,
     Refusal,
@@ -26,7 +26,7 @@ from ethosgen.values.device import Device, DeviceModel, DevicePlace
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import steps_text
 from ethosgen.values.network import Operator
-from ethosgen.values.plan import Plan, Share
+from ethosgen.values.plan import Partition, Plan, Share
 
 CYCLES = "cycles"
 SANITIZERS = ("-fsanitize=address", "-fno-omit-frame-pointer")
@@ -172,6 +172,12 @@ class WrappedAccelerator:
 
         own = tuple(p for p in plan.partitions if p.backend == self.name)
         return HostProgram(self.folder, plan, own, self.flags, device=self.device)
+
+    def facts_of(self, partition: Partition) -> AcceleratorCall:
+        """Return what the declaration knows of the call of one of its partitions."""
+        take = partition.payload
+        assert isinstance(take, Taken)
+        return AcceleratorCall(take.match.number, take.match.site.terms, take.cycles, take.start)
 
     def _divide(
         self, plan: Plan, allocation: Allocation[ResidualIndex]

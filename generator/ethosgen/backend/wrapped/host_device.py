@@ -105,6 +105,10 @@ class HostDevice:
             return fault
         return None
 
+    def cycles(self) -> int | None:
+        """Return the cycles that the model has counted since its start, None if it counts none."""
+        return self._model.cycles() if self._model else None
+
     def stop(self) -> None:
         """End the model."""
         if self._model is not None:

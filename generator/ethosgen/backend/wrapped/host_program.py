@@ -177,6 +177,17 @@ class HostProgram:
                 place += memory.size
         return outputs
 
+    def device_cycles(self, partition: Partition, inputs: Arrays) -> int | None:
+        """Run one partition, and return the cycles that its device's model counts for it.
+
+        None without a model, or if it counts none.
+        """
+        self._start()
+        before = self._device.cycles() if self._device else None
+        self(partition, inputs)
+        after = self._device.cycles() if self._device else None
+        return None if after is None else after - (before or 0)
+
     def check_accesses(self) -> None:
         """Compile the program, to refuse C that does not compile before anything runs."""
         _ = self.executable
@@ -219,6 +230,7 @@ class HostProgram:
 
     def source(self) -> str:
         """Return the C that calls the accelerator's functions."""
+        placed = self._memories  # first: the device's declarations have their size
         headers = "".join(f'#include "{header}"\n' for header in self._folder.headers)
         device = self._device.declarations if self._device else NO_DEVICE
         lines = [HEAD, headers, device, MAIN, f"enum {{ ALIGNMENT = {self._alignment} }};\n"]
@@ -230,7 +242,7 @@ class HostProgram:
             lines.append(_caller(number, partition))
             rows = "".join(
                 f"    {{{m.kind}, {m.size}, (unsigned char *){m.address or 0:#x}}},\n"
-                for m in self._memories[number]
+                for m in placed[number]
             )
             table = f"static struct memory memories_{number}[] = {{\n{rows}"
             lines.append(f"{table}    {{INPUT, SIZE_MAX, NULL}},\n}};\n")

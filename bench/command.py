@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 ETHOSGEN = Path(sys.executable).parent / "ethosgen"
-TIMEOUT_S = 600
+TIMEOUT_S = 1800
 
 Figures = dict[str, Any]
 

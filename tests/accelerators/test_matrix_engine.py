@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from ethosgen import flow
-from ethosgen.backend import load_wrapped
+from ethosgen.backend import find_accelerator, load_wrapped
+from ethosgen.board import load_board
+from ethosgen.flow.costs import Place, cost_of
+from ethosgen.flow.planning import PlanSettings, read
 from ethosgen.host.resources import resource_folder
 from ethosgen.project import open_project
 from ethosgen.studies.acceptance import CACHE_FAULT, check_accelerator
@@ -18,7 +21,7 @@ from ethosgen.targets import run
 from ethosgen.toolchain import build
 from ethosgen.values.device import unite
 from ethosgen.values.errors import BuildError, DeviceFault, InputError, UnsupportedError
-from ethosgen.values.plan import OffloadMode, OffloadOptions
+from ethosgen.values.plan import OffloadMode, OffloadOptions, Plan
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
@@ -28,6 +31,7 @@ from tests.plugins.toy.toy_plugin.adder import HEADER
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
+from tests.support.tflite_twins import resnet_8
 from tests.support.toy_accelerator import changed, sums_file, write_folder
 
 ENGINE = "matrix-engine"
@@ -317,3 +321,45 @@ def test_boards_on_which_qemu_attaches_no_model_are_refused(tmp_path: Path, boar
     with pytest.raises(InputError, match=cannot):
         flow.run_project(place, flow.RunOptions(Inputs(None, 1, 0)), watch=watch)
     assert flow.build_project(place, watch=Watch()).on == "serial"  # what run does not refuse
+
+
+def _cycles(path: Path, npu: str, *accelerators: str) -> tuple[int, Plan]:
+    """Return the estimate of a network on a board with `--offload auto`, and its plan."""
+    network, board = read(path, None, Watch()), load_board("corstone300")
+    accelerator = None if npu == "none" else find_accelerator(npu)
+    mode = board.choose_memory_mode(None, accelerator)
+    options = OffloadOptions(check=False, mode=OffloadMode.AUTO)
+    wrapped = [load_wrapped(name) for name in accelerators]
+    settings = PlanSettings(accelerator, options, wrapped=wrapped).on(board, mode)
+    place = Place(network, board, mode, settings)
+    program = place.compiled(Watch())
+    return cost_of(program, place).cycles, program.plan
+
+
+@pytest.fixture(scope="module")
+def resnet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("resnet") / "resnet8.tflite"
+    path.write_bytes(resnet_8(softmax=True))
+    return path
+
+
+def test_three_backends_share_a_network_below_the_best_alone(resnet: Path) -> None:
+    together, plan = _cycles(resnet, "ethos-u55-128", ENGINE)
+    backends = {placing.on for placing in plan.placings}
+    assert {"ethos-u55-128", ENGINE, "cpu"} <= backends
+    alone = [_cycles(resnet, "ethos-u55-128"), _cycles(resnet, "none", ENGINE)]
+    assert together < 0.9 * min(cycles for cycles, _ in alone)
+
+
+@pytest.mark.slow
+@needs_gcc
+@needs_qemu
+def test_what_three_backends_share_equals_tflite_micro(resnet: Path) -> None:
+    options = OffloadOptions(mode=OffloadMode.AUTO)
+    asked = Recipe(
+        (resnet,), "corstone300", "ethos-u55-128", options=options, accelerators=(ENGINE,)
+    )
+    report = flow.verify(asked, flow.RunOptions(Inputs(None, 3, 0)), watch=Watch())
+    assert isinstance(report, Report) and report.passed
+    headline = report.headline
+    assert headline.latency is not None and list(headline.latency.devices) == [ENGINE]

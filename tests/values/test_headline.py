@@ -6,7 +6,8 @@ import pytest
 
 from ethosgen.values.advice import Improvement, ranked
 from ethosgen.values.headline import Headline, Latency, Occupancy
-from ethosgen.values.time import percent
+from ethosgen.values.plan import Share
+from ethosgen.values.time import CpuTime, percent
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,17 @@ def test_a_latency_says_what_is_estimated_and_what_is_left_out() -> None:
     open_ended = Latency(0.004, None, unknown=("WHERE",))
     assert open_ended.text() == "≈ 4.0 ms per inference; without WHERE, of unknown time"
     assert both.as_json()["npu_milliseconds"] == 3.0
+
+
+def test_a_device_takes_its_declared_cycles_at_the_processors_clock() -> None:
+    cpu = CpuTime(1_000_000, 100_000_000, "a model")
+    engine = Share("engine", "an engine", 1, 2, 700_000, device_cycles=500_000)
+    library = Share("library", "a library", 1, 2, None)  # its calls are the processor's cycles
+    both = Latency.counted(cpu, 0.005, [engine, library])
+    assert both.text() == ("≈ 20 ms per inference at 100 MHz: NPU 25 %, engine 25 %, CPU 50 %")
+    assert both.as_json()["device_milliseconds"] == {"engine": 5.0} and not both.unknown
+    silent = Latency.counted(cpu, None, [Share("dark", "a dark one", 1, 1, device_cycles=None)])
+    assert silent.text() == "≈ 10 ms per inference at 100 MHz; without a dark one, of unknown time"
 
 
 def test_an_occupancy_is_of_the_boards_memory_if_that_is_known() -> None:

@@ -3,12 +3,14 @@
 All commands and pages begin with it, so each of its figures has one source.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
 from ethosgen.values.advice import Improvement
-from ethosgen.values.time import duration, percent, rounded
+from ethosgen.values.plan import Share
+from ethosgen.values.time import CpuTime, duration, percent, rounded
 
 _KIBI, _MEBI = 1 << 10, 1 << 20
 
@@ -18,7 +20,8 @@ class Latency:
     """The time of one inference in seconds, and the NPU's and the processor's parts.
 
     `is_estimate` means that a model counted cycles, which the board's clocks turn into time.
-    `unknown` names the parts that the sum leaves out.
+    `unknown` names the parts that the sum leaves out. `devices` are seconds of wrapped
+    accelerators by name, besides their drivers', which the processor's part contains.
     """
 
     seconds: float
@@ -26,15 +29,28 @@ class Latency:
     is_estimate: bool = True
     hz: int | None = None
     unknown: tuple[str, ...] = ()
+    devices: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def counted(cls, cpu: CpuTime, npu_seconds: float | None, shares: Iterable[Share]) -> "Latency":
+        """Return the sum of the parts; a device's declared cycles are of the processor's clock."""
+        shares, seconds, hz = tuple(shares), cpu.seconds or 0.0, cpu.hz
+        devices = {s.name: s.device_cycles / hz for s in shares if s.device_cycles and hz}
+        unknown = (*cpu.unknown, *(s.title for s in shares if s.device_cycles is None))
+        total = seconds + (npu_seconds or 0.0) + sum(devices.values())
+        return cls(total, npu_seconds, hz=hz, unknown=unknown, devices=devices)
 
     def text(self) -> str:
         """Return "≈ 4.4 ms per inference at 32 MHz: NPU 99.8 %, CPU 0.2 %"."""
         about = "≈ " if self.is_estimate else ""
         clock = f" at {self.hz / 1e6:g} MHz" if self.hz else ""
         text = f"{about}{duration(self.seconds)} per inference{clock}"
-        if self.npu_seconds is not None and self.seconds:
-            npu = self.npu_seconds / self.seconds
-            text += f": NPU {percent(npu)}, CPU {percent(1 - npu)}"
+        parts = {} if self.npu_seconds is None else {"NPU": self.npu_seconds}
+        parts |= self.devices
+        if parts and self.seconds:
+            parts["CPU"] = self.seconds - sum(parts.values())
+            shares = (f"{name} {percent(part / self.seconds)}" for name, part in parts.items())
+            text += f": {', '.join(shares)}"
         without = ", ".join(self.unknown)
         return f"{text}; without {without}, of unknown time" if without else text
 
@@ -44,6 +60,7 @@ class Latency:
         return {
             "milliseconds": rounded(1e3 * self.seconds),
             "npu_milliseconds": None if npu is None else rounded(1e3 * npu),
+            "device_milliseconds": {name: rounded(1e3 * s) for name, s in self.devices.items()},
             "is_estimate": self.is_estimate,
             "unknown": list(self.unknown),
         }

@@ -304,6 +304,8 @@ class Share:
     """The share of one wrapped accelerator; `cycles` includes starts, None if unknown.
 
     `is_simulated` means that its own C or model runs on this machine, not our kernels instead.
+    `device_cycles` are those that a device takes besides its driver, which runs on the processor;
+    0 without a device.
     """
 
     name: str
@@ -312,6 +314,7 @@ class Share:
     operators: int
     cycles: int | None = None
     is_simulated: bool = True
+    device_cycles: int | None = 0
 
 
 @dataclass(frozen=True)

@@ -273,8 +273,7 @@ class Report:
         on_npu = cycles / hz if cycles is not None and hz else None
         if cpu is None or cpu.seconds is None or (self._calls_npu and on_npu is None):
             return None
-        unknown = (*cpu.unknown, *(share.title for share in self.plan.shares))
-        return Latency(cpu.seconds + (on_npu or 0), on_npu, hz=cpu.hz, unknown=unknown)
+        return Latency.counted(cpu, on_npu, self.plan.shares)
 
     @property
     def _calls_npu(self) -> bool:

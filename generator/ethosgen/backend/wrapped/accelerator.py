@@ -144,13 +144,15 @@ class WrappedAccelerator:
     def _share(self, taken: Sequence[Taken]) -> Share:
         known = [take.cycles for take in taken if take.cycles is not None]
         start = sum(take.start for take in taken)
+        own = sum(known) if len(known) == len(taken) else None
         return Share(
             self.name,
             self.title,
             len(taken),
             sum(len(take.match.site.operators) for take in taken),
-            sum(known) + start if len(known) == len(taken) else None,
+            None if own is None else own + start,
             self.is_simulated,
+            own if self.device else 0,
         )
 
     def files(self, plans: Sequence[Plan]) -> ProjectFiles:

@@ -45,7 +45,7 @@ def figures_of(model: Path, *options: str) -> Figures:
     """Return the figures of a network; RuntimeError if a firmware's outputs differ."""
     npu = _verified(model, "--npu", FIRMWARE_NPU, *options)
     return on_cpu(model, *options) | {
-        "npu_cycles": npu["npu_pmu"]["cycles"],
+        "npu_cycles": npu["npu_pmu"] and npu["npu_pmu"]["cycles"],
         "npu_flash_bytes": npu["flash_bytes"]["total"],
     }
 

@@ -22,6 +22,10 @@ from bench.limits import FIRMWARE_NPU
 from bench.measure import MODELS
 from bench.public import MANY, Published, by_folder, networks
 from bench.shapes import ours
+from ethosgen.frontend import read_source
+from ethosgen.optimizer.intervals.layers import LAYERS
+from ethosgen.values.errors import EthosgenError
+from ethosgen.values.source import Source
 from tests import ROOT
 from tests.support.pages import EVIDENCE, between, console, digest_of, listed, load, store, table
 
@@ -219,10 +223,19 @@ def _both(network: Published) -> Figures:
 
 
 def whole_integers(published: Iterable[Published]) -> list[Published]:
-    """Return the networks outside of folders with many small ones, without those in floats."""
+    """Return the networks outside of folders with many small ones, if their layers are integer."""
     folders = by_folder(published, lambda one: (one.source, one.folder))
     few = [network for _, those in folders if len(those) <= MANY for network in those]
-    return [network for network in few if "float" not in network.name]
+    return [network for network in few if _is_integer(network)]
+
+
+def _is_integer(published: Published) -> bool:
+    try:
+        graph = read_source(Source("tflite", f"{published.name}.tflite", published.data)).graph
+    except EthosgenError:
+        return False
+    layers = (op for op in graph.operators if op.code in LAYERS)
+    return any(graph.tensors[op.outputs[0]].dtype in ("int8", "int16") for op in layers)
 
 
 def networks_page(figures: Iterable[Figures]) -> str:

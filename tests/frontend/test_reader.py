@@ -193,8 +193,14 @@ def test_an_unknown_type_is_refused_by_name() -> None:
 def test_what_is_no_file_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"cannot read .*absent"):
         read(tmp_path / "absent.tflite")
-    with pytest.raises(InputError, match="cannot read"):
+    with pytest.raises(InputError, match="is a folder, not a network's file; name the file"):
         read(tmp_path)
+    (tmp_path / "model").mkdir()
+    for name in ("pipeline.json", "model/ethosgen.json"):
+        (tmp_path / name).touch()
+        with pytest.raises(InputError, match=r"to check .*: ethosgen build .*; ethosgen run "):
+            read(tmp_path)
+        (tmp_path / name).unlink()
     empty = tmp_path / "empty.tflite"
     empty.touch()
     with pytest.raises(InputError, match="is empty"):

@@ -4,6 +4,7 @@ FRONT_ENDS is the only list of them. A front end is a package next to this modul
 libraries of its format only when it reads a file.
 """
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -14,6 +15,7 @@ from ethosgen.frontend import onnx, pte, tflite, torch, tosa
 from ethosgen.frontend.conversions import converted
 from ethosgen.values.errors import InputError
 from ethosgen.values.examples import Examples
+from ethosgen.values.handover import PIPELINE_FILE, PROJECT_FILE
 from ethosgen.values.network import Network
 from ethosgen.values.source import AS_GIVEN, ReadOptions, Source
 
@@ -180,10 +182,22 @@ def recognized(data: bytes) -> FrontEnd | None:
 
 def read_bytes(path: Path) -> bytes:
     """Return a file's bytes; InputError if it cannot be read."""
+    if path.is_dir():
+        raise InputError(f"'{path}' is a folder, not a network's file; {_instead(path)}")
     try:
         return path.read_bytes()
     except OSError as error:
         raise InputError(f"cannot read '{path}': {error.strerror or error}") from None
+
+
+def _instead(folder: Path) -> str:
+    """Return what a user can name, or type, instead of a folder."""
+    if (folder / PIPELINE_FILE).is_file() or (folder / PROJECT_FILE).is_file():
+        where = shlex.quote(str(folder))
+        return f"to check what was generated there: ethosgen build {where}; ethosgen run {where}"
+    own = (path for path in sorted(folder.iterdir()) if path.is_file() and _by_suffix(path))
+    found = next(own, None)
+    return f"name a file, such as '{found}'" if found else "name the file"
 
 
 def _by_suffix(path: Path) -> FrontEnd | None:

@@ -23,7 +23,7 @@ from ethosgen.project.weights_file import SUFFIX, read_weights
 from ethosgen.values.advice import Improvement
 from ethosgen.values.arena import ArenaSize
 from ethosgen.values.errors import InputError
-from ethosgen.values.handover import PIPELINE_FILE
+from ethosgen.values.handover import PIPELINE_FILE, PROJECT_FILE
 from ethosgen.values.network import Quantization, Tensor
 from ethosgen.values.optimization import Change, Optimization
 from ethosgen.values.plan import (
@@ -50,7 +50,7 @@ FORMAT = 1
 """The manifest's format. A release that adds a field increments it; each reads only its own."""
 LIBRARY = "model"
 """The folder of the model library."""
-MANIFEST = f"{LIBRARY}/ethosgen.json"
+MANIFEST = PROJECT_FILE
 """Describes the library and its files as written. It is in the library's folder, so that both
 change in one step."""
 

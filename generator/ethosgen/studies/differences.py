@@ -10,6 +10,7 @@ from typing import Any
 from ethosgen.project import is_project, open_project
 from ethosgen.project.info import NetworkInfo
 from ethosgen.values.errors import InputError
+from ethosgen.values.handover import PIPELINE_FILE
 
 _PAGE = re.compile(r'<script type="application/json" id="report">(.*?)</script>', re.DOTALL)
 """The JSON in a page of `ethosgen report`."""
@@ -126,7 +127,7 @@ def compare_answers(before: Path, after: Path) -> Sequence[NetworkDifference]:
 def read_snapshots(path: Path) -> dict[str, Snapshot]:
     """Read the facts of a file of --json or a project about each of its networks."""
     if path.is_dir():
-        if not is_project(path):
+        if not is_project(path) and not (path / PIPELINE_FILE).is_file():
             raise InputError(f"'{path}' is not a project; name one, or a file of --json")
         return {network.name: _of_project(network) for network in open_project(path).networks}
     try:

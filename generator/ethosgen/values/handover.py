@@ -63,6 +63,7 @@ MOST_RECEIVED = 32
 MOST_LINES = 128
 """The most lines before or behind an element: a packet of a mesh has their number in seven bits."""
 
+PROJECT_FILE = "model/ethosgen.json"
 PIPELINE_FILE = "pipeline.json"
 """The manifest in the folder of a pipeline, beside the projects of its elements."""
 

@@ -40,7 +40,7 @@ class Subject:
         )
         if offer.refusal:
             return None
-        return offer.start if asked.device else offer.cycles
+        return offer.start if asked.devices else offer.cycles
 
 
 SUBJECTS = (

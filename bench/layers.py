@@ -223,10 +223,8 @@ class Firmware:
 
     def run(self, samples: Sequence[Sequence[Arrays]]) -> list[list[Sample]]:
         """Run each layer's samples on QEMU, layer by layer."""
-        devices = [load_wrapped(str(path)).device for path in self.info.accelerators]
-        known = replace(
-            self.info, devices=unite([device for device in devices if device is not None])
-        )
+        devices = [d for path in self.info.accelerators for d in load_wrapped(str(path)).devices]
+        known = replace(self.info, devices=unite(devices))
         order = [index for index, some in enumerate(samples) for _ in some]
         flat = [sample for some in samples for sample in some]
         outcome = run(self.built.elf, known, flat, order=order, on="qemu", attach=None)

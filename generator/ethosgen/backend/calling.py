@@ -20,7 +20,7 @@ def function_around(call: Call) -> str:
     lines = [f"  (void){name};" for name in unused]
     lines.append("  int32_t status = 0;")
     steps = [f"{function.symbol}({', '.join(passed)})"]
-    steps += [f"{call.awaited}()"] if call.awaited else []
+    steps += [f"{call.awaited}({call.awaited_argument})"] if call.awaited else []
     if call.local is not None:
         place = call.local.symbol
         into = [(c, names[c.argument]) for c in call.copies if c.direction == "in"]

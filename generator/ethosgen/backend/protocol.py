@@ -442,8 +442,8 @@ class Wrapped(Backend[Plan, Plan, ResidualIndex], Protocol):
         """Whether it is C on the CPU, used only where it is cheaper than our kernels."""
 
     @property
-    def device(self) -> Device | None:
-        """Its registers, interrupt and model, None if it is only C."""
+    def devices(self) -> Sequence[Device]:
+        """Its instances, with registers, interrupt and model; none if it is only C."""
 
     @property
     def chains(self) -> tuple[Chain, ...]:

@@ -92,7 +92,7 @@ class DeviceProcess:
         library = compile_model(self.device.name, self._folder, self._entry, into)
         self._control, far = socket.socketpair()
         task: dict[str, Any] = {
-            "name": self.device.name,
+            "name": self.device.label,
             "folder": str(self._folder),
             "entry": self._entry,
             "library": str(library) if library else None,
@@ -214,7 +214,7 @@ class DeviceProcess:
             self._fault = self._make_fault(message["fault"], message["reason"])
 
     def _make_fault(self, kind: str, reason: str) -> DeviceFault:
-        return DeviceFault(self.device.name, kind, reason)
+        return DeviceFault(self.device.label, kind, reason)
 
     def _cause(self) -> str:
         assert self._process is not None

@@ -48,8 +48,7 @@ def target_for(info: "ProjectInfo") -> str:
 
 def united_devices(accelerators: Sequence[Path | str]) -> tuple[Device, ...]:
     """Return the devices of users' accelerators, each once."""
-    devices = [load_wrapped(str(folder)).device for folder in accelerators]
-    return unite([device for device in devices if device is not None])
+    return unite([each for folder in accelerators for each in load_wrapped(str(folder)).devices])
 
 
 def _why_not(devices: Sequence[Device], board: "Board", on: str) -> str | None:

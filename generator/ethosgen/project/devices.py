@@ -23,7 +23,7 @@ def require_devices(platform: str, board: Board, devices: Sequence[Device]) -> N
     if devices and not find_platform(platform).takes_devices:
         *first, last = names_of(lambda platform: platform.takes_devices)
         raise UnsupportedError(
-            f"a program for {platform.capitalize()} cannot drive the device '{devices[0].name}': "
+            f"a program for {platform.capitalize()} cannot drive the device '{devices[0].label}': "
             f"use --platform {', '.join(first)} or {last}"
         )
     if not find_platform(platform).boots or attaches_models(board):
@@ -31,7 +31,7 @@ def require_devices(platform: str, board: Board, devices: Sequence[Device]) -> N
     for device in devices:
         if _base_addr(device, board) is None:
             raise InputError(
-                f"the address of device '{device.name}' on {board.name} is unknown, and QEMU "
+                f"the address of device '{device.label}' on {board.name} is unknown, and QEMU "
                 f"attaches models of devices only on {boards_with_models()}: use one of these, or "
                 f"add [device.boards.{board.name}] to its accelerator.toml"
             )
@@ -54,27 +54,33 @@ def device_facts(
     device's interrupt is another's.
     """
     taken = dict.fromkeys(used, "the console, the NPU or QEMU's bell")
-    placed = {d.name: d.places[board.name].irq for d in devices if board.name in d.places}
+    placed = {d.label: d.places[board.name].irq for d in devices if board.name in d.places}
     for device in devices:
-        irq = placed.get(device.name)
+        irq = placed.get(device.label)
         if irq is None or not device.has_interrupt:
             continue
         if irq in taken:
             raise InputError(
-                f"interrupt {irq} of device '{device.name}' on {board.name} is that of "
+                f"interrupt {irq} of device '{device.label}' on {board.name} is that of "
                 f"{taken[irq]}; correct device.boards.{board.name}.irq in its accelerator.toml"
             )
-        taken[irq] = f"device '{device.name}'"
+        taken[irq] = f"device '{device.label}'"
     spares = _SPARE_IRQS if find_platform(platform).guesses_irqs else ()
     spare = iter([irq for irq in spares if irq not in taken])
-    irqs = {d.name: _irq(d, placed.get(d.name), spare) for d in devices}
+    irqs = {d.label: _irq(d, placed.get(d.label), spare) for d in devices}
     return [
         {
             "name": device.name,
+            "label": device.label,
             "c_name": device.c_name,
+            "array": device.array,
+            "symbol": device.symbol,
+            "instance": device.instance,
+            "instances": device.instances,
+            "is_first": device.instance == 0,
             "handler": device.handler,
-            "irq": irqs[device.name],
-            **_irq_text(device, irqs[device.name]),
+            "irq": irqs[device.label],
+            **_irq_text(device, irqs[device.label]),
             "base_addr": _base_addr(device, board),
             "bell_byte": bell_byte(index),
             "has_model": device.model is not None,

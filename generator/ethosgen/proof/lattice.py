@@ -1,6 +1,6 @@
 """Bytes that are accessed in steps: runs of bytes at the points of a lattice."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -25,7 +25,7 @@ class ByteLattice(NamedTuple):
         """The byte after the last one."""
         return self.start + sum(max(step, 0) for step in self._reaches()) + self.run
 
-    def of(self, memory: NDArray[np.int32]) -> NDArray[np.int32]:
+    def of(self, memory: NDArray[Any]) -> NDArray[Any]:
         """Return a view of a value for each byte, in which it must lie."""
         assert self.low >= 0 and self.end <= len(memory)
         item = memory.itemsize

@@ -52,6 +52,20 @@ class HeldBytes:
         return self.offset < other.end and other.offset < self.end
 
 
+@dataclass(frozen=True)
+class _Running:
+    """A started accelerator: the step before which it is awaited, its device, and its memory.
+
+    It uses these bytes of the arena, and writes tensors, whose owners these are.
+    """
+
+    until: int
+    name: str
+    device: str
+    used: NDArray[np.bool_]
+    written: frozenset[int]
+
+
 class Ownership:
     """The owner of each byte of the arena at one moment of an inference."""
 
@@ -69,8 +83,7 @@ class Ownership:
         """Of those, what holds nothing between two partitions."""
         self._groups: dict[int, int] = {}
         """The owner of tensors whose bytes are another one's."""
-        self._busy: list[tuple[int, str, NDArray[np.bool_]]] = []
-        """The bytes that a started accelerator uses, and the step before which it is awaited."""
+        self._busy: list[_Running] = []
         for number, block in enumerate(facts["blocks"]):
             life = block["first"], block["last"]
             held = HeldBytes(block["name"], block["offset"], block["bytes"], *life)
@@ -94,7 +107,7 @@ class Ownership:
         for tensor in (*self._variables, *self._facts["inputs"]):
             self._own(tensor)
         for number, step in enumerate(self._facts["steps"]):
-            self._busy = [busy for busy in self._busy if busy[0] != number]
+            self._busy = [busy for busy in self._busy if busy.until != number]
             self._follow(number, step)
         self._require(self._facts["outputs"], "the caller")
 
@@ -104,6 +117,7 @@ class Ownership:
             if held.first == number:
                 self._free(held, f"'{held.name}'")
                 self._bytes(held)[:] = owner
+        self._require_ended(step)
         if step["npu"] is None:
             self._require(step["reads"], step["name"])
             self._kernel(step)
@@ -113,7 +127,19 @@ class Ownership:
             if (self._bytes(held) != owner).any():
                 raise WrongAccessError(f"{step['name']} writes into '{held.name}'")
         if step["until"] > number + 1:
-            self._busy.append((step["until"], step["name"], self._used(step, current.values())))
+            used = self._used(step, current.values())
+            written = frozenset(map(self._group, step["writes"]))
+            self._busy.append(
+                _Running(step["until"], step["name"], step.get("device", ""), used, written)
+            )
+
+    def _require_ended(self, step: Mapping[str, Any]) -> None:
+        """Raise WrongAccessError if a step needs an accelerator, or its outputs, before its end."""
+        for busy in self._busy:
+            if step.get("device") and step["device"] == busy.device:
+                raise WrongAccessError(f"{step['name']} starts {busy.device} during {busy.name}")
+            if not busy.written.isdisjoint(map(self._group, step["reads"])):
+                raise WrongAccessError(f"{step['name']} reads what {busy.name} is still writing")
 
     def _bytes(self, held: HeldBytes) -> Owners:
         return self._owners[held.offset : held.end]
@@ -150,9 +176,9 @@ class Ownership:
 
     def _free(self, held: HeldBytes, writer: str) -> None:
         """Raise WrongAccessError if a started accelerator uses any of the bytes."""
-        for _, name, used in self._busy:
-            if used[held.offset : held.end].any():
-                raise WrongAccessError(f"{writer} writes where {name} is still at work")
+        for busy in self._busy:
+            if busy.used[held.offset : held.end].any():
+                raise WrongAccessError(f"{writer} writes where {busy.name} is still at work")
 
     def _kernel(self, step: Mapping[str, Any]) -> None:
         reads, written = dict(self._held(step["reads"])), dict(self._held(step["writes"]))
@@ -181,6 +207,7 @@ class Ownership:
 
     def _stream(self, step: Mapping[str, Any]) -> None:
         for scratch in self._fast:
+            self._free(scratch, step["name"])
             self._bytes(scratch)[:] = _NOBODY
         self._require(step["reads"], step["name"])
         inputs = (*step["reads"], *self._variables)
@@ -216,6 +243,9 @@ class Ownership:
             raise WrongAccessError(f"{place} leaves '{held.name}', with its {size}")
         owners = moved.of(self._owners)
         if access.writes:
+            for busy in self._busy:
+                if moved.of(busy.used).any():
+                    raise WrongAccessError(f"{place} writes where {busy.name} is still at work")
             owners[...] = _STREAM
             return
         if access.is_copy:

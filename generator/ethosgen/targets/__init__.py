@@ -317,7 +317,7 @@ def _explain(
             "or a divisor of 0; pass inputs that the network accepts with --input"
         )
     if reply.status == Status.DEVICE_TIMEOUT:
-        names = " or ".join(f"'{device.name}'" for device in devices)
+        names = " or ".join(f"'{device.label}'" for device in devices)
         return TargetError(
             f"{what}: device {names} did not finish what its driver waits for; look at the "
             "register that the driver waits for, and at what sets it"

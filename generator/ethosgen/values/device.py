@@ -35,7 +35,8 @@ class Device:
     """A device whose driver is the user's C.
 
     `places` are by the names of boards. `handler` is a C function without arguments that the
-    device's interrupt calls, "" for none. A device without a model is in no simulation.
+    device's interrupt calls, "" for none. A device without a model is in no simulation. Several
+    equal devices of one accelerator have one name, and are numbered.
     """
 
     name: str
@@ -44,11 +45,29 @@ class Device:
     handler: str = ""
     places: Mapping[str, DevicePlace] = field(default_factory=dict)
     model: DeviceModel | None = None
+    instance: int = 0
+    instances: int = 1
+
+    @property
+    def label(self) -> str:
+        """The name for messages: that of one of several devices has its number."""
+        return f"{self.name}[{self.instance}]" if self.instances > 1 else self.name
+
+    @property
+    def array(self) -> str:
+        """The C variable of the device, or of the array of all instances."""
+        return f"ethosgen_device_{_in_c(self.name)}"
+
+    @property
+    def symbol(self) -> str:
+        """The device in C."""
+        return f"{self.array}[{self.instance}]" if self.instances > 1 else self.array
 
     @property
     def c_name(self) -> str:
-        """The name in C."""
-        return self.name.replace("-", "_")
+        """The beginning of its own names in C."""
+        number = f"_{self.instance}" if self.instances > 1 else ""
+        return _in_c(self.name) + number
 
     @property
     def page_bytes(self) -> int:
@@ -74,5 +93,10 @@ def bell_byte(index: int | None) -> int:
 
 
 def unite(devices: Sequence[Device]) -> tuple[Device, ...]:
-    """Return each device once, by name, in the order of their names."""
-    return tuple(dict(sorted({device.name: device for device in devices}.items())).values())
+    """Return each device once, in the order of their names and numbers."""
+    known = {(device.name, device.instance): device for device in devices}
+    return tuple(dict(sorted(known.items())).values())
+
+
+def _in_c(name: str) -> str:
+    return name.replace("-", "_")

@@ -60,6 +60,8 @@ class StepAccess:
     is_backward: bool = False
     npu: int | None = None
     bases: tuple[int | str | None, ...] = ()
+    device: str = ""
+    """Of an accelerator's call: what runs it, one call at a time."""
 
 
 @dataclass(frozen=True)

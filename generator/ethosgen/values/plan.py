@@ -106,8 +106,8 @@ class Function:
 class Call:
     """A call of a C function.
 
-    With `awaited`, the function only starts, and int32_t awaited(void) waits for the end, according
-    to line `awaited_line` of the accelerator's file. With `copies`, arguments are in the
+    With `awaited`, the function only starts, and int32_t awaited(void) waits for the end, or
+    awaited(int32_t) for that of one of several devices, according to line `awaited_line` of the accelerator's file. With `copies`, arguments are in the
     accelerator's own memory `local`. In both cases the network's C calls the function `around` it,
     which it defines (`ethosgen.backend.calling`).
     """
@@ -119,6 +119,13 @@ class Call:
     local: Local | None = None
     copies: tuple[LocalCopy, ...] = ()
     awaited_line: int | None = None
+    awaited_instance: int | None = None
+    """The device whose end is awaited, None if there is only one."""
+
+    @property
+    def awaited_argument(self) -> str:
+        """The argument of `awaited` in C, "" if it has none."""
+        return "" if self.awaited_instance is None else str(self.awaited_instance)
 
     @property
     def symbol(self) -> str:
@@ -130,12 +137,13 @@ class Call:
         """The function that waits for the end, None for a call that does so itself."""
         if not self.awaited:
             return None
+        kinds = () if self.awaited_instance is None else ("int32_t",)
         folder = self.function.headers[0].split("/")[0] if self.function.headers else ""
         comment = (
             f"{self.awaited} is not declared as line {self.awaited_line} of "
-            f"{folder}/accelerator.toml awaits it: int32_t (void)"
+            f"{folder}/accelerator.toml awaits it: int32_t ({', '.join(kinds) or 'void'})"
         )
-        return Function(self.awaited, (), comment, headers=self.function.headers)
+        return Function(self.awaited, kinds, comment, headers=self.function.headers)
 
     @property
     def memories(self) -> frozenset[str]:
@@ -169,6 +177,18 @@ class Partition:
     steps: float = 0.0
     """The steps by which network outputs may differ from the oracle's, as the user allows and it
     may need; 0 if it computes what the oracle does."""
+    instance: int = 0
+    """Which of the accelerator's `instances` equal devices runs it."""
+    instances: int = 1
+    cycles: int | None = None
+    """The estimate for a wrapped accelerator's work, None if it is unknown."""
+    start_cycles: int = 0
+    """The estimate for the CPU's work to start it."""
+
+    @property
+    def unit(self) -> str:
+        """The device that runs it, for messages; "" is the plan's NPU."""
+        return f"{self.backend}[{self.instance}]" if self.instances > 1 else self.backend
 
     @property
     def on_npu(self) -> bool:

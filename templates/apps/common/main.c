@@ -25,7 +25,7 @@ static ethosgen_status start(void)
     status = ethosgen_npu_init(BOARD_NPU_BASE, BOARD_NPU_SECURE, BOARD_NPU_PRIVILEGED);
 {% endif %}
 {% for device in devices if not platform.starts_devices %}
-    ethosgen_device_init(&ethosgen_device_{{ device.c_name }}, BOARD_{{ device.c_name|upper }}_BASE);
+    ethosgen_device_init(&{{ device.symbol }}, BOARD_{{ device.c_name|upper }}_BASE);
 {% endfor %}
 {% for name in names %}
     if (status == ETHOSGEN_OK) {

@@ -280,7 +280,7 @@ void {{ device.c_name }}_Handler(void)
 {% if device.handler %}
     {{ device.handler }}();
 {% endif %}
-    ethosgen_device_irq_handler(&ethosgen_device_{{ device.c_name }});
+    ethosgen_device_irq_handler(&{{ device.symbol }});
 }
 {% endfor %}
 {% if bell %}

@@ -17,7 +17,7 @@
 {% endif %}
 {% for device in devices %}
 {% if way.device_addrs[loop.index0] is none %}
-#error "the address of {{ device.name }} on {{ board.name }} is unknown: add [device.boards.{{ board.name }}] to its accelerator.toml and create the project again"
+#error "the address of {{ device.label }} on {{ board.name }} is unknown: add [device.boards.{{ board.name }}] to its accelerator.toml and create the project again"
 {% else %}
 #define BOARD_{{ device.c_name|upper }}_BASE 0x{{ "%08x"|format(way.device_addrs[loop.index0]) }}u
 {% endif %}

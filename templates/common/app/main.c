@@ -278,7 +278,7 @@ static ethosgen_status init(void)
     status = ethosgen_npu_init(BOARD_NPU_BASE, BOARD_NPU_SECURE, BOARD_NPU_PRIVILEGED);
 #endif
 {% for device in devices if not platform.starts_devices %}
-    ethosgen_device_init(&ethosgen_device_{{ device.c_name }}, BOARD_{{ device.c_name|upper }}_BASE);
+    ethosgen_device_init(&{{ device.symbol }}, BOARD_{{ device.c_name|upper }}_BASE);
 {% endfor %}
     for (uint32_t i = 0; i < ETHOSGEN_NETWORKS && status == ETHOSGEN_OK; i++) {
 {% if apart %}

@@ -29,7 +29,17 @@
 #define ETHOSGEN_{{ device.c_name|upper }}_IRQ (-1) /* define it on the compiler's command line; else the device is polled */
 #endif
 {% endif %}
-struct ethosgen_device ethosgen_device_{{ device.c_name }} = { .base_addr = 0, .irq = {{ device.irq_text }} };
+{% endfor %}
+{% for device in devices if device.is_first %}
+{% if device.instances > 1 %}
+struct ethosgen_device {{ device.array }}[{{ device.instances }}] = {
+{% for instance in devices if instance.array == device.array %}
+    { .base_addr = 0, .irq = {{ instance.irq_text }} },
+{% endfor %}
+};
+{% else %}
+struct ethosgen_device {{ device.array }} = { .base_addr = 0, .irq = {{ device.irq_text }} };
+{% endif %}
 {% endfor %}
 
 /* The NVIC. */

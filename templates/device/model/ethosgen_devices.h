@@ -14,8 +14,8 @@
 extern "C" {
 #endif
 
-{% for device in devices %}
-extern struct ethosgen_device ethosgen_device_{{ device.c_name }}; /* {{ device.name }} */
+{% for device in devices if device.is_first %}
+extern struct ethosgen_device {{ device.array }}{{ "[%d]"|format(device.instances) if device.instances > 1 }}; /* {{ device.name }} */
 {% endfor %}
 
 #ifdef __cplusplus

@@ -25,19 +25,27 @@
 #define {{ device.c_name|upper }}_IRQ {{ "DT_IRQN(" ~ device.c_name|upper ~ ")" if device.irq is not none else "(-1)" }}
 #elif defined(CONFIG_ARCH_POSIX)
 {% if device.has_model %}
-#error "native_sim has no {{ device.name }}: build with --on qemu"
+#error "native_sim has no {{ device.label }}: build with --on qemu"
 {% else %}
 #define {{ device.c_name|upper }}_BASE 0 /* its driver computes in software */
 #define {{ device.c_name|upper }}_IRQ (-1)
 {% endif %}
 #else
-#error "the address of {{ device.name }} on this board is unknown: add a node ethosgen_{{ device.c_name }} with compatible ethosgen,device to boards/on_board.overlay, or [device.boards.{{ board.name }}] to its accelerator.toml and create the project again"
+#error "the address of {{ device.label }} on this board is unknown: add a node ethosgen_{{ device.c_name }} with compatible ethosgen,device to boards/on_board.overlay, or [device.boards.{{ board.name }}] to its accelerator.toml and create the project again"
 #endif
 
-struct ethosgen_device ethosgen_device_{{ device.c_name }} = {
+{% if device.instances == 1 %}
+struct ethosgen_device {{ device.array }} = {
     .base_addr = {{ device.c_name|upper }}_BASE,
     .irq = {{ device.c_name|upper }}_IRQ,
 };
+{% elif device.instance == device.instances - 1 %}
+struct ethosgen_device {{ device.array }}[{{ device.instances }}] = {
+{% for instance in devices if instance.array == device.array %}
+    { .base_addr = {{ instance.c_name|upper }}_BASE, .irq = {{ instance.c_name|upper }}_IRQ },
+{% endfor %}
+};
+{% endif %}
 
 {% endfor %}
 /* Given by each of a device's interrupts, so that the waiting thread looks again. */
@@ -45,7 +53,7 @@ static struct k_sem interrupts[{{ devices|length }}];
 
 static const struct ethosgen_device *const devices[{{ devices|length }}] = {
 {% for device in devices %}
-    &ethosgen_device_{{ device.c_name }},
+    &{{ device.symbol }},
 {% endfor %}
 };
 
@@ -85,7 +93,7 @@ static void on_{{ device.c_name }}(const void *unused)
 {% if device.handler %}
     {{ device.handler }}();
 {% endif %}
-    ethosgen_device_irq_handler(&ethosgen_device_{{ device.c_name }});
+    ethosgen_device_irq_handler(&{{ device.symbol }});
 }
 #endif
 {% endfor %}

@@ -20,8 +20,9 @@ from ethosgen.values.c_types import C_TYPES
 
 
 def has_only_calls(schedule: StepSchedule) -> bool:
-    """Return whether each step is a partition's call."""
-    return bool(schedule.steps) and all(step.partition for step in schedule.steps)
+    """Return whether each step is a partition's call, and none is awaited later."""
+    is_simple = bool(schedule.steps) and not schedule.waits
+    return is_simple and all(step.partition for step in schedule.steps)
 
 
 def made_by_calls(schedule: StepSchedule) -> list[str]:

@@ -40,6 +40,8 @@ GUARD = """\
 """Inserted at the start of a file. Clang supports only the last pragma for Arm targets, and
 -ffp-contract=fast overrides it, so the build must pass the options, as the generated CMake does."""
 
+_UNUSED_WAIT = re.compile(r"^(?P<indent> +)(?=\w+_partition_\d+_wait\(\);$)", re.MULTILINE)
+"""The start of a wait's line whose status is not used, because another one is returned."""
 _PROGRESS = "The next call, the turn of its chain, the rows taken, and those given that are not."
 
 
@@ -90,7 +92,7 @@ def generate(
         users = [comments[user] for user in texts if shared[user] == symbol]
         parts.append(f"\n{_comments(users)}\n{call_shared(texts[symbol], shared)}")
     body = call_shared(emitted.functions[signature.symbol].body, shared)
-    body = _with_addresses(body, constants, plan)
+    body = _UNUSED_WAIT.sub(r"\g<indent>(void)", _with_addresses(body, constants, plan))
     if signature.progress:
         parts.append(f"\n/* {_PROGRESS} */\n{_progress(signature)};\n")
     unused = [p.name for p in signature.parameters if not re.search(rf"\b{p.name}\b", body)]

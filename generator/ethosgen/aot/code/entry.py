@@ -4,7 +4,7 @@ Networks and subgraphs take this path; only the parameters of their entries diff
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from ethosgen.aot.code.module import (
@@ -13,6 +13,7 @@ from ethosgen.aot.code.module import (
     results_name,
     value_name,
     variable_name,
+    wait_symbol,
     waited_name,
     workspace_name,
 )
@@ -31,7 +32,7 @@ from ethosgen.aot.memory.fetches import plan_with_fetches
 from ethosgen.aot.memory.ordering import in_best_order
 from ethosgen.aot.memory.plan import MemoryPlan
 from ethosgen.aot.schedule.schedule import StepSchedule
-from ethosgen.aot.schedule.waits import find_waits
+from ethosgen.aot.schedule.waits import awaited_at
 from ethosgen.aot.tvm import tvm
 from ethosgen.values.program import Constant, Fetch
 
@@ -51,13 +52,11 @@ class Body:
 
 
 def make_body(schedule: StepSchedule, name: str, compile_routine: CompileRoutine) -> Body:
-    """Choose the kernels of a schedule, its order and its waits, and plan its memory."""
+    """Choose the order of a schedule, its waits, and its kernels, and plan its memory."""
     schedule = in_best_order(schedule)
     kernels, constants = choose_kernels(
         schedule, name, libraries(schedule.plan.extension), compile_routine
     )
-    statuses = {i for i, named in kernels.items() if named.kernel.returns_status}
-    schedule = replace(schedule, waits=find_waits(schedule, statuses))
     return Body(schedule, name, kernels, constants, plan_with_fetches(schedule, kernels, constants))
 
 
@@ -112,8 +111,9 @@ def lower_body(
     """
     steps = body.memory.in_place.union(in_place)
     module = build_module(body.schedule, body.kernels, body.constants, body.name, steps)
-    copies = _copies(body, addresses)
-    return tvm.transform.Sequential(entry_passes(signature, addresses, memories, copies))(module)
+    copies, running = _copies(body, addresses), _running(body)
+    passes = entry_passes(signature, addresses, memories, copies, running)
+    return tvm.transform.Sequential(passes)(module)
 
 
 def makers(body: Body) -> Mapping[str, int]:
@@ -125,6 +125,17 @@ def makers(body: Body) -> Mapping[str, int]:
         found |= {variable_name(i, index): index for i in (kernel.variables if kernel else ())}
         found |= {workspace_name(index): index, results_name(index): index}
     return found
+
+
+def _running(body: Body) -> Mapping[str, tuple[str, ...]]:
+    """Return the functions that wait for what runs besides each call, by its first variable."""
+    schedule, named = body.schedule, makers(body)
+    running: dict[str, tuple[str, ...]] = {}
+    for index, is_wait, others in awaited_at(schedule):
+        waits = tuple(wait_symbol(schedule, other, body.name) for other in others)
+        made = [waited_name(index)] if is_wait else [v for v, at in named.items() if at == index]
+        running |= dict.fromkeys(made, waits)
+    return {variable: waits for variable, waits in running.items() if waits}
 
 
 def _copies(body: Body, addresses: Mapping[str, Location]) -> Mapping[str, CopiesBefore]:

@@ -90,7 +90,9 @@ def _emit_waits(builder: Any, schedule: StepSchedule, before: int, name: str) ->
     """Call the PrimFunc that awaits a started accelerator, if its wait comes before a step."""
     for started in (s for s, at in schedule.waits.items() if at == before):
         partition, symbol = schedule.steps[started].partition, wait_symbol(schedule, started, name)
-        awaited = tirx.call_extern("int32", partition.call.awaited if partition else "")
+        call = partition.call if partition else None
+        of = [] if call is None or call.awaited_instance is None else [call.awaited_instance]
+        awaited = tirx.call_extern("int32", call.awaited if call else "", *of)
         result = waited_name(started)
         function = tirx.PrimFunc(
             [pointer(result, "void")], tirx.Return(awaited), ir.PrimType("int32")

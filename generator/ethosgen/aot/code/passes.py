@@ -3,7 +3,7 @@
 `entry_passes` and `generator_passes` are all passes, in order.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +74,9 @@ FETCH, FETCH_WAIT = "ethosgen_fetch", "ethosgen_fetch_wait"
 """The functions of ethosgen_fetch.h that begin a copy, and await all."""
 
 
+NOTHING: Mapping[str, Sequence[str]] = {}
+
+
 def mark(symbol: str, number: int = 0) -> str:
     """Return the mark of an entry's call, which are numbered from 1; 0 is after the last one."""
     return f"{symbol}_step_{number}"
@@ -84,16 +87,18 @@ def entry_passes(
     addresses: Mapping[str, Location],
     memories: Mapping[str, int],
     copies: Mapping[str, CopiesBefore],
+    running: Mapping[str, Sequence[str]] = NOTHING,
 ) -> list[Any]:
     """Return the passes from the Relax module to PrimFuncs: the entry and what it calls.
 
-    `memories` are the entry's parameters that contain several buffers, with their sizes. `copies`
-    are those of weights, by the first variable that a call makes.
+    `memories` are the entry's parameters that contain several buffers, with their sizes. By the
+    first variable that a call makes, `copies` are those of weights, and `running` the functions
+    that wait for what runs besides it.
     """
     return [
         drop_copies_in_place(addresses),
         drop_unused_functions(),
-        lower_main_to_entry(signature, addresses, memories, copies),
+        lower_main_to_entry(signature, addresses, memories, copies, running),
     ]
 
 
@@ -170,10 +175,11 @@ def lower_main_to_entry(
     addresses: Mapping[str, Location],
     memories: Mapping[str, int],
     copies: Mapping[str, CopiesBefore],
+    running: Mapping[str, Sequence[str]],
 ) -> Any:
     """Pass: replace `main` by a PrimFunc that calls every step in order, with fixed addresses.
 
-    The entry returns the first status that is not 0. Unused parameters of a step are not passed.
+    The entry returns the first status that is not 0, when nothing runs any more. Unused parameters of a step are not passed.
     """
 
     def apply(module: Any, _context: Any) -> Any:
@@ -195,7 +201,8 @@ def lower_main_to_entry(
             ]
             is_last = number == len(calls) and not signature.progress
             end = [_hook(mark(signature.symbol))] if is_last else []
-            made = _call(target.name_hint, function, arguments, end)
+            beside = [_ended(symbol) for symbol in running.get(variable, ())]
+            made = _call(target.name_hint, function, arguments, end, beside)
             before = _fetches(copies[variable], buffers) if variable in copies else []
             slices.append((function, [_hook(mark(signature.symbol, number)), *before, *made]))
         if signature.progress:
@@ -243,8 +250,18 @@ def _begin(copy: Copy, buffers: Mapping[str, Any]) -> Any:
     return tirx.Evaluate(tirx.call_extern("void", FETCH, to, source, copy.bytes))
 
 
-def _call(symbol: str, function: Any, arguments: list[Any], end: list[Any]) -> list[Any]:
-    """Return the call of a step; `end` is the hook after the last one."""
+def _ended(symbol: str) -> Any:
+    """Return the wait for what runs besides a call that has failed: its status changes nothing."""
+    return tirx.Evaluate(tirx.call_extern("void", symbol))
+
+
+def _call(
+    symbol: str, function: Any, arguments: list[Any], end: list[Any], beside: list[Any]
+) -> list[Any]:
+    """Return the call of a step; `end` is the hook after the last one.
+
+    If it fails, what runs `beside` it is awaited.
+    """
     if function.ret_type != ir.PrimType("int32"):
         call = tirx.Evaluate(tirx.call_extern("void", symbol, *arguments))
         return [call, *end, tirx.Return(tirx.const(0, "int32"))] if end else [call]
@@ -252,7 +269,7 @@ def _call(symbol: str, function: Any, arguments: list[Any], end: list[Any]) -> l
     bound = tirx.Bind(status, tirx.call_extern("int32", symbol, *arguments))
     if end:
         return [bound, *end, tirx.Return(status)]
-    return [bound, tirx.IfThenElse(status != 0, tirx.Return(status), None)]
+    return [bound, tirx.IfThenElse(status != 0, tirx.stmt_seq(*beside, tirx.Return(status)), None)]
 
 
 def _is_copy(module: Any, value: Any) -> bool:

@@ -3,13 +3,14 @@
 A violation is a bug of ethosgen, whichever stage moved an operator or a tensor.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from ethosgen.aot.graph.storage import SAME_BYTES
 from ethosgen.aot.memory.block import Block
 from ethosgen.aot.memory.plan import MemoryPlan, lifetimes
 from ethosgen.aot.schedule.schedule import Step, StepSchedule
+from ethosgen.aot.schedule.waits import is_same_device
 from ethosgen.values.errors import InternalError
 from ethosgen.values.lives import outgrows
 
@@ -36,19 +37,30 @@ def check_waits(schedule: StepSchedule, memory: MemoryPlan) -> None:
     """
     for started, before in schedule.waits.items():
         step = schedule.steps[started]
-        outputs = schedule.writes(step)
-        calls = step.partition.call.memories if step.partition else ()
-        used = [memory.by_tensor[i] for i in (*schedule.reads(step), *outputs)]
-        used += [memory.scratches[name] for name in calls if name in memory.scratches]
+        written = _changed(schedule, memory, started)
+        used = [*written, *(memory.by_tensor[i] for i in schedule.reads(step))]
         for index in range(started + 1, before):
             other = schedule.steps[index]
-            written = [] if _keeps_bytes(schedule, memory, other) else schedule.writes(other)
-            blocks = [memory.by_tensor[i] for i in written]
-            blocks += [memory.workspaces[index]] if index in memory.workspaces else []
-            is_bad = other.partition or set(outputs).intersection(schedule.reads(other))
-            if is_bad or any(a is b or a.overlaps(b) for a in used for b in blocks):
-                name = schedule.graph.tensors[outputs[0]].name
+            read = [memory.by_tensor[i] for i in schedule.reads(other)]
+            is_bad = is_same_device(step.partition, other.partition)
+            is_bad |= _share_any(used, _changed(schedule, memory, index))
+            if is_bad or _share_any(written, read):
+                name = schedule.graph.tensors[schedule.writes(step)[0]].name
                 raise InternalError(f"the accelerator that computes '{name}' is disturbed")
+
+
+def _share_any(some: Iterable[Block], others: Sequence[Block]) -> bool:
+    return any(a is b or a.overlaps(b) for a in some for b in others)
+
+
+def _changed(schedule: StepSchedule, memory: MemoryPlan, index: int) -> list[Block]:
+    """Return the blocks that a step may write: its outputs, its scratches, its workspace."""
+    step = schedule.steps[index]
+    written = () if _keeps_bytes(schedule, memory, step) else schedule.writes(step)
+    blocks = [memory.by_tensor[i] for i in written]
+    calls = step.partition.call.memories if step.partition else ()
+    blocks += [memory.scratches[name] for name in calls if name in memory.scratches]
+    return blocks + ([memory.workspaces[index]] if index in memory.workspaces else [])
 
 
 def _keeps_bytes(schedule: StepSchedule, memory: MemoryPlan, step: Step) -> bool:

@@ -43,6 +43,7 @@ def _access(schedule: StepSchedule, number: int, step: Step) -> StepAccess:
         is_backward=step.kernel.is_backward if step.kernel else False,
         npu=stream if isinstance(stream, int) else None,
         bases=tuple(map(_base, arguments[1:])),
+        device=partition.unit if partition else "",
     )
 
 

@@ -1,55 +1,73 @@
-"""The waits for accelerators that were only started: as late as is safe, so that the CPU works
+"""The waits for accelerators that were only started: as late as is safe, so that others work
 meanwhile.
 
-Between a start and its wait only CPU kernels run that cannot fail and that read none of its
-outputs. So at most one accelerator is running, no run ends before its wait, and the memory plan
+Between a start and its wait run CPU kernels that cannot fail, the NPU, and other devices, none of
+which reads its outputs. If one of these calls fails, the network's C waits for all that is running
+before it returns (`awaited_at`). So no run ends before its waits, and the memory plan
 (`ethosgen.aot.memory.plan`) only has to keep the accelerator's inputs and outputs until then.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from ethosgen.aot.schedule.schedule import Step, StepSchedule
-from ethosgen.values.network import Operator
+from ethosgen.values.plan import Partition
 
 
-def find_waits(schedule: StepSchedule, may_fail: Collection[int]) -> dict[int, int]:
+def find_waits(
+    schedule: StepSchedule, may_fail: Collection[int], most: int | None = None
+) -> dict[int, int]:
     """Return the step before which to wait, by the step that starts; len(steps) is the end.
 
-    `may_fail` are the CPU steps that may end a run. A start whose wait follows at once is omitted.
+    `may_fail` are the CPU steps that may end a run; at most `most` devices run at once. A start
+    whose wait follows at once is omitted.
     """
-    waits = {}
+    waits: dict[int, int] = {}
+    running: list[int] = []
     for index, step in enumerate(schedule.steps):
-        if not _is_separate(schedule, step):
-            continue
-        written = set(schedule.writes(step))
-        later = index + 1
-        while later < len(schedule.steps):
-            other = schedule.steps[later]
-            if other.partition or later in may_fail or written.intersection(schedule.reads(other)):
-                break
-            later += 1
-        if later > index + 1:
-            waits[index] = later
-    return waits
+        ended = [i for i in running if index in may_fail or _must_wait(schedule, i, step)]
+        if is_separate(schedule, step):
+            left = [i for i in running if i not in ended]
+            ended += left[: max(len(left) + 1 - most, 0)] if most is not None else []
+        waits |= dict.fromkeys(ended, index)
+        running = [i for i in running if i not in ended]
+        if is_separate(schedule, step):
+            running.append(index)
+    waits |= dict.fromkeys(running, len(schedule.steps))
+    return {start: before for start, before in sorted(waits.items()) if before > start + 1}
 
 
 def describe_waits(schedule: StepSchedule) -> tuple[str, ...]:
-    """Return a line for each started operator: the CPU's work meanwhile."""
+    """Return a line for each started operator: the work of others meanwhile."""
     lines = []
     for started, before in sorted(schedule.waits.items()):
         step = schedule.steps[started]
-        beside = [op.code for s in schedule.steps[started + 1 : before] for op in _operators(s)]
-        output = schedule.graph.tensors[schedule.writes(step)[0]].name
-        where = step.partition.backend if step.partition else ""
-        lines.append(f"'{output}' on {where} beside {', '.join(beside)}")
+        during = schedule.steps[started + 1 : before]
+        beside = [name for other in during for name in _named(schedule, other)]
+        lines.append(f"{_call_text(schedule, step)} beside {', '.join(beside)}")
     return tuple(lines)
 
 
-def _operators(step: Step) -> tuple[Operator, ...]:
-    return (step.operator, *step.tail)
+def awaited_at(schedule: StepSchedule) -> Iterator[tuple[int, bool, tuple[int, ...]]]:
+    """Yield each step and each wait in order, with the started steps that run besides it.
+
+    A wait is the step that it awaits, and True.
+    """
+    running: list[int] = []
+    for index in range(len(schedule.steps) + 1):
+        for started in [s for s, before in schedule.waits.items() if before == index]:
+            running.remove(started)
+            yield started, True, tuple(running)
+        if index < len(schedule.steps):
+            yield index, False, tuple(running)
+            running += [index] if index in schedule.waits else []
 
 
-def _is_separate(schedule: StepSchedule, step: Step) -> bool:
+def is_same_device(one: Partition | None, other: Partition | None) -> bool:
+    """Return whether one device runs both, which can do only one at a time."""
+    return bool(one and other) and _device(one) == _device(other)
+
+
+def is_separate(schedule: StepSchedule, step: Step) -> bool:
     """Return whether a step is a start with its own wait.
 
     The NPU's compiler reuses the bytes of tensors that it placed, by its own order of operators.
@@ -58,3 +76,28 @@ def _is_separate(schedule: StepSchedule, step: Step) -> bool:
         return False
     ends = {*schedule.reads(step), *schedule.writes(step)}
     return not ends.intersection(schedule.plan.offsets)
+
+
+def _device(partition: Partition | None) -> tuple[str, int]:
+    return (partition.backend, partition.instance) if partition else ("", 0)
+
+
+def _must_wait(schedule: StepSchedule, started: int, step: Step) -> bool:
+    """Return whether a step can run only after what was started."""
+    start = schedule.steps[started]
+    is_read = not set(schedule.writes(start)).isdisjoint(schedule.reads(step))
+    return is_read or is_same_device(start.partition, step.partition)
+
+
+def _named(schedule: StepSchedule, step: Step) -> list[str]:
+    """Return the names of what a step does."""
+    if step.partition is None:
+        return [operator.code for operator in step.operators]
+    return [_call_text(schedule, step)]
+
+
+def _call_text(schedule: StepSchedule, step: Step) -> str:
+    written = schedule.writes(step)
+    unit = step.partition.unit if step.partition else ""
+    name = f"'{schedule.graph.tensors[written[0]].name}'" if written else "a call"
+    return f"{name} on {unit or 'the NPU'}"

@@ -18,9 +18,10 @@ from ethosgen.backend.wrapped.external import external_files
 from ethosgen.backend.wrapped.folder import AcceleratorFolder, find_folder, read_folder
 from ethosgen.backend.wrapped.folding import Taken, fold, place_fault
 from ethosgen.backend.wrapped.host_device import CACHE
+from ethosgen.backend.wrapped.instances import choose_instances
 from ethosgen.backend.wrapped.matching import Graphs, Match, find_site, refusal_of, type_refusal
 from ethosgen.backend.wrapped.python import Engine
-from ethosgen.backend.wrapped.site import HELIUM
+from ethosgen.backend.wrapped.site import HELIUM, INSTANCE
 from ethosgen.values.allocation import Allocation, ResidualIndex
 from ethosgen.values.device import Device, DeviceModel, DevicePlace
 from ethosgen.values.errors import InputError
@@ -64,18 +65,23 @@ class WrappedAccelerator:
         return self.folder.declaration.kind == "library"
 
     @property
-    def device(self) -> Device | None:
-        """Its registers, interrupt and model, None if the declaration has none."""
+    def devices(self) -> tuple[Device, ...]:
+        """Its instances, with registers, interrupt and model; none if the declaration has none."""
         declared = self.folder.declaration.device
         if declared is None:
-            return None
-        return Device(
-            self.name,
-            declared.registers,
-            declared.interrupt,
-            declared.handler,
-            {name: DevicePlace(at.base, at.irq) for name, at in declared.boards.items()},
-            DeviceModel(self.folder.origin, declared.model) if declared.model else None,
+            return ()
+        return tuple(
+            Device(
+                self.name,
+                declared.registers,
+                declared.interrupt,
+                declared.handler,
+                {name: DevicePlace(*at.place(number)) for name, at in declared.boards.items()},
+                DeviceModel(self.folder.origin, declared.model) if declared.model else None,
+                number,
+                declared.instances,
+            )
+            for number in range(declared.instances)
         )
 
     @property
@@ -101,8 +107,9 @@ class WrappedAccelerator:
         """Return it with one operation, its C watched by sanitizers, or behind a data cache."""
         is_here = self.folder.declaration.host is True
         # A device's memory has fixed addresses, and an emulated machine's sanitizer is slow.
-        flags: tuple[str, ...] = SANITIZERS if is_here and not self.device else ()
-        if self.device and self.device.model and has_cache:
+        declared = self.folder.declaration.device
+        flags: tuple[str, ...] = SANITIZERS if is_here and not declared else ()
+        if declared and declared.model and has_cache:
             flags = (f"-D{CACHE}",)
         steps = self.folder.declaration.operator[number].difference
         return replace(self, numbers=(number,), flags=flags, steps=steps)
@@ -131,15 +138,33 @@ class WrappedAccelerator:
     def compile(self, asked: Plan, allocation: Allocation[ResidualIndex]) -> Plan:
         """Return the plan with its chains as partitions."""
         taken, _ = self._divide(asked, allocation)
+        taken = self._spread(asked, taken)
         folded = fold(asked, self.folder, taken, self.steps)
         wrapped = (*asked.wrapped, self) if taken else asked.wrapped
-        devices = (self.device,) if self.device and taken else ()
+        devices = self.devices if taken else ()
         return replace(
             folded,
             wrapped=wrapped,
             shares=(*asked.shares, self._share(taken)),
             devices=(*asked.devices, *devices),
         )
+
+    def _spread(self, plan: Plan, taken: list[Taken]) -> list[Taken]:
+        """Return the calls, each with the number of its device."""
+        if len(self.devices) < 2:
+            return taken
+        numbers = choose_instances(plan.residual, taken, len(self.devices))
+        return [
+            self._on(take, number, f"{self.folder.slug}_{place}")
+            for place, (take, number) in enumerate(zip(taken, numbers, strict=True))
+        ]
+
+    def _on(self, take: Taken, instance: int, stem: str) -> Taken:
+        """Return a call of one of several devices."""
+        match = take.match
+        match.site.extra[INSTANCE] = instance
+        parameters = make_parameters(self.folder, self.engine, match, stem)
+        return replace(take, parameters=parameters, instance=instance)
 
     def _share(self, taken: Sequence[Taken]) -> Share:
         known = [take.cycles for take in taken if take.cycles is not None]
@@ -173,7 +198,7 @@ class WrappedAccelerator:
         from ethosgen.backend.wrapped.host_program import HostProgram
 
         own = tuple(p for p in plan.partitions if p.backend == self.name)
-        return HostProgram(self.folder, plan, own, self.flags, device=self.device)
+        return HostProgram(self.folder, plan, own, self.flags, self.devices)
 
     def facts_of(self, partition: Partition) -> AcceleratorCall:
         """Return what the declaration knows of the call of one of its partitions."""
@@ -225,7 +250,7 @@ class WrappedAccelerator:
             site = find_site(operation, graphs, operator) if is_offered else None
             if site is None:
                 continue
-            site.extra[HELIUM] = self.has_helium
+            site.extra.update({HELIUM: self.has_helium, INSTANCE: 0})
             match = Match(place, operation, site)
             reason = self._refusal(plan, match, allocation, free)
             if not reason:

@@ -12,7 +12,7 @@ from ethosgen.backend.wrapped.expressions import AbsentError, Expression
 from ethosgen.backend.wrapped.folder import AcceleratorFolder
 from ethosgen.backend.wrapped.matching import Match
 from ethosgen.backend.wrapped.python import Engine
-from ethosgen.backend.wrapped.site import ORDERS, known_pointers
+from ethosgen.backend.wrapped.site import INSTANCE, ORDERS, known_pointers
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.grammar import counted
 from ethosgen.values.local_memory import Local, LocalCopy
@@ -140,12 +140,22 @@ def make_parameters(
         tuple(value for _, value in arguments),
         operation.awaited,
         awaited_line=folder.line(f"operator.{match.number}.awaited"),
+        awaited_instance=_instance(folder, match),
     )
     if folder.declaration.memory.local is not None:
         return _in_local_memory(folder.declaration.memory.local, maker, call)
     if operation.awaited:
-        call = replace(call, around=f"{operation.call}_and_wait")
+        number = "" if call.awaited_instance is None else f"_{call.awaited_instance}"
+        call = replace(call, around=f"{operation.call}_and_wait{number}")
     return Parameters(call, tuple(maker.blobs), tuple(maker.scratches))
+
+
+def _instance(folder: AcceleratorFolder, match: Match) -> int | None:
+    """Return the number of the call's device, None if there is only one."""
+    device = folder.declaration.device
+    if device is None or device.instances == 1:
+        return None
+    return number(Expression(INSTANCE), match)
 
 
 def _in_local_memory(memory: LocalMemory, maker: _CallArguments, call: Call) -> Parameters:

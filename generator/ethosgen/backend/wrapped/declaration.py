@@ -9,20 +9,24 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from ethosgen.backend.wrapped.expressions import Expression
-from ethosgen.backend.wrapped.site import ORDERS, known_pointers, known_terms
+from ethosgen.backend.wrapped.site import INSTANCE, ORDERS, known_pointers, known_terms
 from ethosgen.toml.files import schema_text
 from ethosgen.toml.names import PlatformName
 from ethosgen.toml.tables import Table
 from ethosgen.values.dialect import OPS
-from ethosgen.values.grammar import nearest
+from ethosgen.values.grammar import counted, nearest
 
 Bytes = Annotated[int, Field(ge=0)]
 Formula = int | str
 CName = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
 Addr = Annotated[int, Field(ge=0, lt=1 << 32, multiple_of=4)]
 
+Irq = Annotated[int, Field(ge=0, lt=480)]
+
 _C_NAME = re.compile(r"[A-Za-z_]\w*")
 _ORDER = re.compile(r"[OHWI]{2,4}")
+MOST_INSTANCES = 8
+"""The most equal devices of an accelerator."""
 _PYTHON = re.compile(r"python:([A-Za-z_]\w*)")
 
 
@@ -51,10 +55,27 @@ class MemoryDemands(Table):
 class DeclaredPlace(Table):
     """The device's address and interrupt on a board."""
 
-    base: Addr
-    """The address of its registers."""
-    irq: Annotated[int, Field(ge=0, lt=480)] | None = None
-    """The number of its interrupt."""
+    base: Addr | list[Addr]
+    """The address of its registers; of several instances a list."""
+    irq: Irq | list[Irq] | None = None
+    """The number of its interrupt; of several instances a list."""
+
+    def place(self, instance: int) -> tuple[int, int | None]:
+        """Return the address and the interrupt of an instance."""
+        irq = self.irqs[instance] if self.irqs else None
+        return self.bases[instance], irq
+
+    @property
+    def bases(self) -> list[int]:
+        """The address of each instance."""
+        return self.base if isinstance(self.base, list) else [self.base]
+
+    @property
+    def irqs(self) -> list[int]:
+        """The interrupt of each instance; none if no instance has one."""
+        if self.irq is None:
+            return []
+        return self.irq if isinstance(self.irq, list) else [self.irq]
 
 
 class DeclaredDevice(Table):
@@ -62,6 +83,8 @@ class DeclaredDevice(Table):
 
     registers: Annotated[int, Field(gt=0, le=4096, multiple_of=4)]
     """The size of its register block in bytes."""
+    instances: Annotated[int, Field(ge=1, le=MOST_INSTANCES)] = 1
+    """The number of equal devices, which may work at once."""
     interrupt: bool = True
     """Whether it has an interrupt; without one it is polled."""
     handler: Annotated[str, Field(pattern=r"^([A-Za-z_]\w*)?$")] = ""
@@ -70,6 +93,24 @@ class DeclaredDevice(Table):
     """Its functional model: a C file, or a Python file and class (model.py:MatrixEngine)."""
     boards: dict[str, DeclaredPlace] = Field(default_factory=dict)
     """Its address and interrupt on each board, by the board's name."""
+
+    @model_validator(mode="after")
+    def _has_places(self) -> Self:
+        for board, place in self.boards.items():
+            places = counted(self.instances, "instance")
+            if len(place.bases) != self.instances:
+                raise ValueError(
+                    f"boards.{board}.base: the device has {places}, but "
+                    f"{counted(len(place.bases), 'address', 'addresses')}; give each its own"
+                )
+            if len(set(place.bases)) < self.instances:
+                raise ValueError(f"boards.{board}.base: two instances have the same address")
+            if place.irqs and len(place.irqs) != self.instances:
+                raise ValueError(
+                    f"boards.{board}.irq: the device has {places}, but "
+                    f"{counted(len(place.irqs), 'interrupt')}; give each its own, or none"
+                )
+        return self
 
 
 class External(Table):
@@ -121,7 +162,8 @@ class DeclaredOperation(Table):
     cycles_table: str = ""
     """A .csv file of measured cycles, with columns of terms and the column `cycles`."""
     awaited: str = ""
-    """A function int32_t NAME(void) that waits for the end; `call` then only starts the work."""
+    """A function int32_t NAME(void) that waits for the end; `call` then only starts the work. With
+    several instances it gets the number of one: int32_t NAME(int32_t)."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -243,6 +285,7 @@ class Declaration(Table):
             except ValueError as error:
                 field = _field_of(operation)
                 raise ValueError(f"operator.{number}.{field}: {error}") from None
+            self._check_instance(operation, number)
             for field, expression in formulas:
                 place = f"operator.{number}.{field}"
                 self._check_names(expression, known, pointers, place)
@@ -252,7 +295,28 @@ class Declaration(Table):
                 raise ValueError(f"operator.{number}.weights: it names a method, but `python` none")
         if self.device and self.kind == "library":
             raise ValueError('device: a library has no registers; write kind = "device"')
+        if self.memory.local and self.device and self.device.instances > 1:
+            raise ValueError(
+                "memory.local: the instances of a device would share it; declare an accelerator for "
+                "each memory"
+            )
         return self
+
+    def _check_instance(self, operation: DeclaredOperation, number: int) -> None:
+        """Raise ValueError if the number of a device is where it is unknown, or is missing."""
+        for field, expression in operation.formulas():
+            if field != "arguments" and INSTANCE in expression.names:
+                raise ValueError(
+                    f"operator.{number}.{field}: '{expression.text}' uses '{INSTANCE}', which only "
+                    "arguments may, because all instances are equal"
+                )
+        count = self.device.instances if self.device else 1
+        is_told = any(INSTANCE in value.names for value in operation.values.values())
+        if count > 1 and not is_told:
+            raise ValueError(
+                f"operator.{number}.arguments: the device has {counted(count, 'instance')}, but no "
+                f'argument tells {operation.call}() which one to use; add "{INSTANCE}"'
+            )
 
     def _check_names(
         self, expression: Expression, known: frozenset[str], pointers: frozenset[str], field: str

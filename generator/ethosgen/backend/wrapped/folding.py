@@ -17,17 +17,18 @@ ALIGNMENT = 16
 
 @dataclass(frozen=True)
 class Taken:
-    """A chain that an accelerator takes, its call, its cycles, and its start's."""
+    """A chain that an accelerator takes, its call, its cycles, its start's, and its device."""
 
     match: Match
     parameters: Parameters
     cycles: int | None
     start: int = 0
+    instance: int = 0
 
 
 def fold(plan: Plan, folder: AcceleratorFolder, taken: Sequence[Taken], steps: float = 0.0) -> Plan:
     """Return the plan with a partition for each chain; `steps` is the difference allowed."""
-    graph, partitions = plan.residual, []
+    graph, partitions, device = plan.residual, [], folder.declaration.device
     for number, take in enumerate(taken):
         graph, operator = _folded(graph, take.match, folder.name)
         members = [ResidualIndex(op.index) for op in take.match.site.operators]
@@ -41,6 +42,10 @@ def fold(plan: Plan, folder: AcceleratorFolder, taken: Sequence[Taken], steps: f
             payload=take,
             backend=folder.name,
             steps=steps if take.match.operation.difference else 0.0,
+            instance=take.instance,
+            instances=device.instances if device else 1,
+            cycles=take.cycles,
+            start_cycles=take.start,
         )
         partitions.append(partition)
     gone = {op.index for take in taken for op in take.match.site.operators}

@@ -1,7 +1,7 @@
-"""A device on this machine: the memory that its driver and its model share, and its registers.
+"""Devices on this machine: the memory that driver and models share, and the registers.
 
 The driver is compiled for this machine. All memory that its calls address is in one file, mapped at
-a 32-bit address: the device's registers can hold it, and the model's process maps it, too.
+a 32-bit address: a device's registers can hold it, and each model's process maps it, too.
 """
 
 import os
@@ -24,13 +24,19 @@ SOFTWARE_MODEL = "ETHOSGEN_SOFTWARE_MODEL"
 
 
 class HostDevice:
-    """A device, and the memory of the calls that use it. Without a model it is only a header."""
+    """An accelerator's devices, and the memory of the calls that use them.
 
-    def __init__(self, device: Device) -> None:
-        self._device = device
+    Without a model they are only a header.
+    """
+
+    def __init__(self, devices: Sequence[Device]) -> None:
+        self._devices = devices
+        self._device = devices[0]
         self._parts: list[Part] = []
-        self._end_addr = _START_ADDR + device.page_bytes
-        self._model: DeviceProcess | None = None
+        self._pages = [_START_ADDR + i * self._device.page_bytes for i in range(len(devices))]
+        self._end_addr = self._pages[-1] + self._device.page_bytes
+        self._register_bytes = self._end_addr - _START_ADDR
+        self._models: list[DeviceProcess] = []
         self._handle: int | None = None
 
     @property
@@ -54,7 +60,7 @@ class HostDevice:
         """Write the header with the device to a folder, and return the compiler's options."""
         (folder / "ethosgen_devices.h").write_text(
             '#include "ethosgen_device.h"\n'
-            f"extern struct ethosgen_device ethosgen_device_{self._device.c_name};\n"
+            f"extern struct ethosgen_device {self._variable};\n"
         )
         includes = (template_folder("device") / "model", template_folder("common") / "model")
         macro = [] if self.has_model else [f"-D{SOFTWARE_MODEL}"]
@@ -67,17 +73,18 @@ class HostDevice:
 
     @property
     def declarations(self) -> str:
-        """C that defines the device; `start` calls begin_devices."""
-        base = _START_ADDR if self.has_model else 0
+        """C that defines the devices; `start` calls begin_devices."""
+        pages = [f"{{{page if self.has_model else 0:#x}, -1}}" for page in self._pages]
+        values = f"{{{', '.join(pages)}}}" if len(pages) > 1 else pages[0]
         mapping = ""
         if self.has_model:
             mapping = (
                 f'    if (ethosgen_host_map(atoi(getenv("ETHOSGEN_MEMORY")), {_START_ADDR:#x}, '
-                f"{self._device.page_bytes:#x}, {self._bytes:#x})) {{\n        exit(1);\n    }}\n"
+                f"{self._register_bytes:#x}, {self._bytes:#x})) {{\n        exit(1);\n    }}\n"
             )
         return (
             '#include "ethosgen_devices.h"\n'
-            f"struct ethosgen_device ethosgen_device_{self._device.c_name} = {{{base:#x}, -1}};\n"
+            f"struct ethosgen_device {self._variable} = {values};\n"
             "int ethosgen_host_map(int handle, uintptr_t start, size_t registers, size_t bytes);\n"
             "void ethosgen_host_loaded(void);\n"
             f"static void begin_devices(void)\n{{\n{mapping}}}\n"
@@ -86,21 +93,22 @@ class HostDevice:
         )
 
     def start(self) -> tuple[dict[str, str], tuple[int, ...]]:
-        """Start the model; return environment and open files that the program needs."""
+        """Start the models; return environment and open files that the program needs."""
         if not self.has_model:
             return {}, ()
         self._handle = _memory_file(self._bytes)
-        self._model = DeviceProcess(self._device)
         shared = SharedFile(self._handle, 0, self._bytes, _START_ADDR)
-        self._model.start(shared, _START_ADDR, self._parts, None)
+        for device, page in zip(self._devices, self._pages, strict=True):
+            model = DeviceProcess(device)
+            self._models.append(model)
+            model.start(shared, page, self._parts, None)
         return {"ETHOSGEN_MEMORY": str(self._handle)}, (self._handle,)
 
     def fault(self) -> DeviceFault | None:
-        """Return the model's fault, None if it runs."""
-        if self._model is None:
-            return None
+        """Return the first model's fault, None if all run."""
         try:
-            self._model.check()
+            for model in self._models:
+                model.check()
         except DeviceFault as fault:
             return fault
         return None
@@ -110,13 +118,19 @@ class HostDevice:
         return self._model.cycles() if self._model else None
 
     def stop(self) -> None:
-        """End the model."""
-        if self._model is not None:
-            self._model.stop()
-            self._model = None
+        """End the models."""
+        for model in self._models:
+            model.stop()
+        self._models.clear()
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
+
+    @property
+    def _variable(self) -> str:
+        """The device, or the array of all, as C declares it."""
+        number = f"[{len(self._devices)}]" if len(self._devices) > 1 else ""
+        return self._device.array + number
 
     @property
     def _bytes(self) -> int:

@@ -147,12 +147,12 @@ class HostProgram:
         plan: Plan,
         partitions: Sequence[Partition],
         flags: Sequence[str] = (),
-        device: Device | None = None,
+        devices: Sequence[Device] = (),
     ) -> None:
         self._folder, self._plan, self._partitions = folder, plan, tuple(partitions)
         self._flags = tuple(flags)
         self._running: subprocess.Popen[bytes] | None = None
-        self._device = HostDevice(device) if device else None
+        self._device = HostDevice(devices) if devices else None
         self._place = tempfile.TemporaryDirectory(prefix="ethosgen-")
 
     def __call__(self, partition: Partition, inputs: Arrays) -> Arrays:

@@ -56,6 +56,8 @@ ATTRIBUTES = (
 )
 """The endings of a tensor's terms, such as input_h. `channels` is its last dimension."""
 HELIUM = "has_helium"
+INSTANCE = "instance"
+"""The term for the number of the device that a call drives: only for arguments."""
 """The term that says whether the processor has Helium."""
 _ADD_SHIFT = {"int8": 20, "int16": 15}
 """The left shift of ADD and SUB (TFLite Micro's add_common.cc)."""
@@ -213,7 +215,7 @@ def source_of(operator: Operator) -> int:
 
 def known_terms(codes: Sequence[str], main: int) -> frozenset[str]:
     """Return all terms that chains of these operators may have, with any shapes."""
-    terms = {"dtype", HELIUM, *(f"has_{code.lower()}" for code in codes)}
+    terms = {"dtype", HELIUM, INSTANCE, *(f"has_{code.lower()}" for code in codes)}
     tensors = [f"output{i}" for i in ("", *range(2, 5))]
     for place, code in enumerate(codes):
         prefix = "" if place == main else f"{code.lower()}_"

@@ -16,19 +16,11 @@ from ethosgen.backend.ethosu.offload import offload
 from ethosgen.backend.ethosu.simulator.host import PartitionRunner
 from ethosgen.backend.ethosu.stream import scratch_bytes, stream_of
 from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.values.call import Address, Call, Function
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import Graph, Network, Operator, Tensor
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import (
-    Address,
-    Blob,
-    Call,
-    CpuOperator,
-    Function,
-    IoStyle,
-    Partition,
-    Plan,
-)
+from ethosgen.values.plan import Blob, CpuOperator, IoStyle, Partition, Plan
 from ethosgen.values.program import Program
 from tests import ROOT
 from tests.support.aot_harness import (

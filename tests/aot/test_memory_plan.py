@@ -14,9 +14,10 @@ from ethosgen.aot.memory.block import Block
 from ethosgen.aot.memory.plan import MemoryPlan, lifetimes, plan_memory
 from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
 from ethosgen.backend.ethosu.stream import way_out
+from ethosgen.values.call import Call, Function
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Graph, Network, Operator, Tensor
-from ethosgen.values.plan import Call, Function, IoStyle, Partition, Plan, Scratch
+from ethosgen.values.plan import IoStyle, Partition, Plan, Scratch
 from tests.support.aot_harness import ACCELERATOR
 
 NPU = "CUSTOM"

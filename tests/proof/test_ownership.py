@@ -299,6 +299,38 @@ def test_each_of_two_accelerators_that_are_awaited_at_one_step_counts() -> None:
         )
 
 
+def test_outputs_and_devices_of_what_still_runs_are_taboo() -> None:
+    steps = (
+        {"reads": [0], "writes": [1], "until": 3, "device": "a[0]"},
+        {"reads": [0], "writes": [2], "until": 3, "device": "a[1]"},
+        {"reads": [0], "writes": [3], "device": "b"},
+        {"reads": [1, 2, 3], "writes": [4]},
+    )
+    held = [("tensor", 16 * at, 16) for at in (0, 1, 2, 3, 4)]
+    assert fault(chain(*steps, blocks=held, arena=80), []) == ""
+    again = [*steps[:2], {**steps[2], "device": "a[0]"}, steps[3]]
+    assert "S2 starts a[0] during S0" in fault(chain(*again, blocks=held, arena=80), [])
+    early = [*steps[:2], {**steps[2], "reads": [2]}, steps[3]]
+    assert "S2 reads what S1 is still writing" in fault(chain(*early, blocks=held, arena=80), [])
+
+
+@pytest.mark.parametrize("npu", ["ethos-u55-128", "ethos-u85-1024"])
+def test_a_stream_does_not_write_where_an_accelerator_is_at_work(npu: str) -> None:
+    facts, streams = read(KWS, npu)
+    start = {**STEP, "name": "start", "reads": [], "writes": [99], "device": "a"}
+    for item in (*facts["blocks"], *facts["steps"]):
+        for key in {"first", "last", "until"} & item.keys():
+            item[key] += 1
+    facts["steps"].insert(0, {**start, "until": len(facts["steps"]) + 1})
+    (scratch,) = (block for block in facts["blocks"] if block["kind"] == "npu")
+    place = {"kind": "tensor", "name": "t", "tensor": 99, "bytes": 16, "first": 0, "last": 99}
+    facts["blocks"].append({**place, "offset": facts["arena"]})
+    facts["arena"] += 16
+    assert fault(facts, streams) == ""
+    facts["blocks"][-1]["offset"] = scratch["offset"]
+    assert "stream writes where start is still at work" in fault(facts, streams)
+
+
 def test_a_workspace_that_a_step_overwrites() -> None:
     held = [("tensor", 0, 16), ("tensor", 16, 16)]
     facts = chain({"reads": [0], "writes": [1]}, blocks=held)

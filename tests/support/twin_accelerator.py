@@ -140,7 +140,9 @@ def write_twins(folder: Path, told: Path, instances: int = 2, toml: str = TOML) 
     if instances == 1:
         header = header.replace("twin_wait(int32_t instance)", "twin_wait(void)")
         driver = driver.replace("twin_wait(int32_t instance)\n{", ONE_WAIT)
-        driver = driver.replace("{\n    return ethosgen", "{\n    (void)instance;\n    return ethosgen")
+        driver = driver.replace(
+            "{\n    return ethosgen", "{\n    (void)instance;\n    return ethosgen"
+        )
     write_folder(folder / "twin", toml, header, driver)
     engine = (ROOT / "accelerators" / "matrix-engine" / "model.py").read_text()
     arithmetic = engine[engine.index("def wrap") :]
@@ -149,6 +151,7 @@ def write_twins(folder: Path, told: Path, instances: int = 2, toml: str = TOML) 
     return folder / "twin"
 
 
+UNUSED = "{\n    return ethosgen"
 ONE_WAIT = "twin_wait(void)\n{\n    const int32_t instance = 0;"
 
 

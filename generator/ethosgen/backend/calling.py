@@ -1,6 +1,6 @@
 """The C function around a call that waits for an accelerator, or copies to its memory."""
 
-from ethosgen.values.plan import Call
+from ethosgen.values.call import Call
 
 INLINE = "static inline __attribute__((always_inline))"
 """As GCC, Clang and Arm Compiler spell it: such a function costs no call of its own."""

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 

@@ -33,6 +33,8 @@ class CallFacts:
     timeline: NpuTimeline | None
     start: int
     cpu_cycles: int
+    device_cycles: int = 0
+    """The work of a started accelerator, while the CPU goes on; 0 if it is unknown or counted."""
 
     def operator_of(self, event: NpuEvent) -> int | None:
         """Return the operator that an operation serves, or the only one of its partition."""
@@ -73,6 +75,8 @@ def calls_of(
     partitions = {partition.name: partition for partition in plan.partitions}
     members = _Members(plan)
     facts: list[CallFacts] = []
+    awaited = {step.name for step in program.steps if step.is_wait}
+    ends: dict[str, int] = {}
     for number, step in enumerate(program.steps, 1):
         partition = partitions.get(step.name)
         residual = () if partition else members.of(step)
@@ -94,8 +98,16 @@ def calls_of(
         if timeline is not None:
             timeline = name_owners(timeline, [i for i in operators if _takes_time(plan, i)])
         now = facts[-1].end if facts else 0
-        takes = round(pace * (cpu or 0))
-        facts.append(CallFacts(number, step, operators, cpu, partition, timeline, now, takes))
+        takes, beside = round(pace * (cpu or 0)), 0
+        if profile is None and partition is not None and step.is_wait:
+            takes = max(0, ends[step.name] - now)
+        elif profile is None and partition is not None and step.name in awaited:
+            takes = round(pace * partition.start_cycles)
+            beside = round(pace * (partition.cycles or 0))
+            ends[step.name] = now + takes + beside
+        facts.append(
+            CallFacts(number, step, operators, cpu, partition, timeline, now, takes, beside)
+        )
     return tuple(facts)
 
 

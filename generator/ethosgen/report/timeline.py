@@ -17,13 +17,14 @@ def make_timeline(calls: Sequence[CallFacts]) -> tuple[Event, ...]:
 
 def _events(call: CallFacts) -> Iterator[Event]:
     step, now = call.step, call.npu_start
-    if call.cpu_cycles:
-        lane = CPU if call.partition is None or call.partition.on_npu else step.on
+    if call.cpu_cycles or call.device_cycles:
+        lane = CPU if call.partition is None or call.partition.on_npu else call.partition.unit
+        lane = CPU if step.is_wait else lane
         name = f"wait for {step.name}" if step.is_wait else step.name
         name = f"start of {step.name}" if call.timeline else name
         is_one = call.partition is None or len(call.operators) == 1
         operator = call.operators[0] if call.operators and is_one else None
-        yield Event(lane, name, operator, call.number, call.start, now)
+        yield Event(lane, name, operator, call.number, call.start, now + call.device_cycles)
     for event in call.timeline.events if call.timeline else ():
         yield Event(
             event.unit,

@@ -12,8 +12,9 @@ from ethosgen.aot.code.slices import WORDS
 from ethosgen.aot.tir.structs import definition
 from ethosgen.backend.calling import INLINE, function_around
 from ethosgen.values.c_types import C_TYPES
+from ethosgen.values.call import Address, Function
 from ethosgen.values.grammar import counted
-from ethosgen.values.plan import Address, Blob, Function, Plan
+from ethosgen.values.plan import Blob, Plan
 from ethosgen.values.program import Constant
 from ethosgen.version import __version__
 

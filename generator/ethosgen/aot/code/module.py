@@ -12,9 +12,10 @@ from ethosgen.aot.kernels import NamedKernel
 from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.aot.tir.primfunc import READS, is_void_pointer, pointer
 from ethosgen.aot.tvm import ir, relax, tirx
+from ethosgen.values.call import Address, Argument
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Tensor
-from ethosgen.values.plan import Address, Argument, Blob, Partition, Plan
+from ethosgen.values.plan import Blob, Partition, Plan
 from ethosgen.values.program import Constant
 
 

@@ -179,7 +179,8 @@ def lower_main_to_entry(
 ) -> Any:
     """Pass: replace `main` by a PrimFunc that calls every step in order, with fixed addresses.
 
-    The entry returns the first status that is not 0, when nothing runs any more. Unused parameters of a step are not passed.
+    The entry returns the first status that is not 0, when nothing runs any more. Unused parameters
+    of a step are not passed.
     """
 
     def apply(module: Any, _context: Any) -> Any:

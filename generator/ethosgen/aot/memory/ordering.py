@@ -7,11 +7,13 @@ from ethosgen.aot.graph.subgraphs import SUBGRAPHS
 from ethosgen.aot.libraries import least_cycles
 from ethosgen.aot.memory.plan import plan_memory
 from ethosgen.aot.schedule.order import lighter_order
-from ethosgen.aot.schedule.overlap import StepCost, duration, most_at_once, overlapping_order
+from ethosgen.aot.schedule.overlap import StepTime, duration, most_at_once, overlapping_order
 from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.aot.schedule.waits import find_waits
 from ethosgen.values.errors import UnsupportedError
 
+MOST_BYTES = 1 << 32
+"""Without a limit the arena may have any size, but there must be a memory plan."""
 MOST_STEPS = 1000
 """The most steps for which other orders are tried."""
 
@@ -23,7 +25,7 @@ def in_best_order(schedule: StepSchedule) -> StepSchedule:
     one with the smaller arena. Without a gain, the order stays the network's.
     """
     statuses = {i for i, step in enumerate(schedule.steps) if _may_fail(step)}
-    if most_at_once(schedule):
+    if most_at_once(_with_free_outputs(schedule)):
         return _fastest(schedule, statuses)
     lighter = lighter_order(schedule)
     return schedule if lighter is schedule else min(schedule, lighter, key=_arena_bytes)
@@ -45,7 +47,8 @@ def _fastest(schedule: StepSchedule, may_fail: set[int]) -> StepSchedule:
         _Trial(made, duration(made, costs), _arena_bytes(made))
         for made in _orders(schedule, costs, may_fail)
     ]
-    fitting = [trial for trial in trials if limit is None or trial.arena_bytes <= limit]
+    most = MOST_BYTES if limit is None else limit
+    fitting = [trial for trial in trials if trial.arena_bytes <= most]
     if not fitting:
         return min(trials, key=lambda trial: trial.arena_bytes).schedule
     least = min(trial.cycles for trial in fitting)
@@ -56,7 +59,7 @@ def _fastest(schedule: StepSchedule, may_fail: set[int]) -> StepSchedule:
 
 
 def _orders(
-    schedule: StepSchedule, costs: Mapping[int, StepCost], may_fail: set[int]
+    schedule: StepSchedule, costs: Mapping[int, StepTime], may_fail: set[int]
 ) -> Iterator[StepSchedule]:
     """Yield the network's order, then others, with waits for ever fewer devices at once."""
     yield replace(schedule, waits=find_waits(schedule, may_fail))
@@ -64,13 +67,26 @@ def _orders(
     if schedule.plan.options.schedule.is_sliced or schedule.feed or is_long:
         return
     fixed = {i for i, step in enumerate(schedule.steps) if _keeps_place(step)}
-    for most in range(most_at_once(schedule), 0, -1):
-        order = overlapping_order(schedule, costs, fixed, most)
-        for places in (order, sorted(order)):
-            moved = replace(schedule, steps=tuple(schedule.steps[i] for i in places))
-            statuses = {new for new, old in enumerate(places) if old in may_fail}
-            yield replace(moved, waits=find_waits(moved, statuses, most))
+    freed = _with_free_outputs(schedule)
+    for one in (schedule,) if freed is schedule else (schedule, freed):
+        for most in range(most_at_once(one), 0, -1):
+            order = overlapping_order(one, costs, fixed, most)
+            for places in (order, sorted(order)):
+                moved = replace(one, steps=tuple(one.steps[i] for i in places))
+                statuses = {new for new, old in enumerate(places) if old in may_fail}
+                yield replace(moved, waits=find_waits(moved, statuses, most))
     yield schedule  # each call waits for its end
+
+
+def _with_free_outputs(schedule: StepSchedule) -> StepSchedule:
+    """Return the schedule with outputs of devices outside the NPU's scratch, where it uses none."""
+    plan = schedule.plan
+    used = {i for p in plan.partitions if p.on_npu for i in (*p.inputs, *p.outputs)}
+    apart = {i for p in plan.partitions if p.call.awaited for i in p.outputs} - used
+    if apart.isdisjoint(plan.offsets):
+        return schedule
+    offsets = {i: at for i, at in plan.offsets.items() if i not in apart}
+    return replace(schedule, plan=replace(plan, offsets=offsets))
 
 
 def _may_fail(step: Step) -> bool:
@@ -85,25 +101,25 @@ def _keeps_place(step: Step) -> bool:
     return step.kernel is None or bool(step.kernel.variables) or step.kernel.returns_status
 
 
-def _costs(schedule: StepSchedule) -> dict[int, StepCost]:
+def _costs(schedule: StepSchedule) -> dict[int, StepTime]:
     return {step.operator.index: _cost(schedule, step) for step in schedule.steps}
 
 
-def _cost(schedule: StepSchedule, step: Step) -> StepCost:
+def _cost(schedule: StepSchedule, step: Step) -> StepTime:
     """Return the estimate for a step; what is unknown counts as none."""
     plan, partition = schedule.plan, step.partition
     if partition is None:
         known = [least_cycles(schedule.graph, op, plan.extension) for op in step.operators]
-        return StepCost(sum(filter(None, known)))
+        return StepTime(sum(filter(None, known)))
     if not partition.on_npu:
-        return StepCost(partition.start_cycles, partition.cycles or 0)
+        return StepTime(partition.start_cycles, partition.cycles or 0)
     offers = {
         placing.operator: offer.cycles or 0
         for placing in plan.placings
         for offer in placing.offers
         if offer.backend == plan.npu
     }
-    return StepCost(sum(offers.get(operator, 0) for operator in partition.operators))
+    return StepTime(sum(offers.get(operator, 0) for operator in partition.operators))
 
 
 def _arena_bytes(schedule: StepSchedule) -> float:

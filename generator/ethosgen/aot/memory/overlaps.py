@@ -8,7 +8,7 @@ from itertools import combinations
 
 from ethosgen.aot.graph.storage import SAME_BYTES
 from ethosgen.aot.memory.block import Block
-from ethosgen.aot.memory.plan import MemoryPlan, lifetimes
+from ethosgen.aot.memory.plan import MemoryPlan, in_use_beside, lifetimes
 from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.aot.schedule.waits import is_same_device
 from ethosgen.values.errors import InternalError
@@ -43,7 +43,12 @@ def check_waits(schedule: StepSchedule, memory: MemoryPlan) -> None:
             other = schedule.steps[index]
             read = [memory.by_tensor[i] for i in schedule.reads(other)]
             is_bad = is_same_device(step.partition, other.partition)
-            is_bad |= _share_any(used, _changed(schedule, memory, index))
+            changed = _changed(schedule, memory, index)
+            is_bad |= _share_any((b for b in used if not b.is_fixed), changed)
+            # Of a scratch the NPU's compiler uses what holds no live tensor.
+            is_bad |= _share_any(
+                (b for b in used if b.is_fixed), [b for b in changed if not b.is_scratch]
+            )
             if is_bad or _share_any(written, read):
                 name = schedule.graph.tensors[schedule.writes(step)[0]].name
                 raise InternalError(f"the accelerator that computes '{name}' is disturbed")
@@ -101,7 +106,9 @@ def _is_trail(schedule: StepSchedule, target: Block, source: Block) -> bool:
     if len(together) != 1:
         return False
     (index,) = together
-    if index >= len(schedule.steps) or index in _awaited(schedule):
+    in_use = in_use_beside(schedule)
+    is_used = any(index in in_use.get(i, ()) for i in (*source.values, *target.values))
+    if index >= len(schedule.steps) or is_used:
         return False
     step = schedule.steps[index]
     reads, writes = schedule.reads(step), schedule.writes(step)
@@ -113,11 +120,6 @@ def _is_trail(schedule: StepSchedule, target: Block, source: Block) -> bool:
     apart = (source.offset or 0) - (target.offset or 0)
     apart = -apart if kernel.is_backward else apart
     return is_trail and ends and apart >= kernel.distance and apart % kernel.distance_unit == 0
-
-
-def _awaited(schedule: StepSchedule) -> set[int]:
-    """Return the steps during which a started accelerator may use tensors."""
-    return {i for start, before in schedule.waits.items() for i in range(start, before)}
 
 
 def _needed_together(first: Block, second: Block, on_npu: frozenset[int]) -> bool:

@@ -140,8 +140,8 @@ def _ends(schedule: StepSchedule, index: int) -> tuple[int, ...]:
     return (*schedule.reads(step), *schedule.writes(step))
 
 
-def _in_use(schedule: StepSchedule) -> dict[int, set[int]]:
-    """Return, by tensor, the CPU's steps during which a started accelerator uses it."""
+def in_use_beside(schedule: StepSchedule) -> dict[int, set[int]]:
+    """Return, by tensor, the steps beside which a started accelerator uses it."""
     in_use: dict[int, set[int]] = {}
     for started, before in schedule.waits.items():
         for tensor in _ends(schedule, started):
@@ -236,7 +236,7 @@ def _share_in_place(
     schedule: StepSchedule, blocks: list[Block]
 ) -> tuple[list[Block], frozenset[int]]:
     """Let outputs overwrite inputs at the end of their lifetime; return blocks and those steps."""
-    in_place, in_use = set(), _in_use(schedule)
+    in_place, in_use = set(), in_use_beside(schedule)
     for index, step in enumerate(schedule.steps):
         reads = overwritten(schedule, step)
         if not reads:
@@ -277,7 +277,7 @@ def overwritten(schedule: StepSchedule, step: Step) -> tuple[int, ...]:
 def _trails(schedule: StepSchedule, blocks: Sequence[Block]) -> dict[int, Trail]:
     """Return, by step, the blocks of outputs that may lie over those of inputs."""
     numbers = {value: i for i, block in enumerate(blocks) for value in block.values}
-    in_use = _in_use(schedule)
+    in_use = in_use_beside(schedule)
     trails = {}
     for index, step in enumerate(schedule.steps):
         reads = schedule.reads(step)

@@ -7,8 +7,8 @@ from ethosgen.aot.graph.storage import SAME_BYTES
 from ethosgen.aot.memory.block import Block
 from ethosgen.aot.memory.plan import MemoryPlan, overwritten
 from ethosgen.aot.schedule.schedule import Step, StepSchedule
+from ethosgen.values.call import Address, Argument
 from ethosgen.values.memory_record import BlockKind, MemoryRecord, RecordedBlock, StepAccess
-from ethosgen.values.plan import Address, Argument
 
 
 def record_memory(schedule: StepSchedule, memory: MemoryPlan) -> MemoryRecord:

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ethosgen.aot.schedule.schedule import StepSchedule
-from ethosgen.aot.schedule.waits import awaited_at, is_same_device, is_separate
+from ethosgen.aot.schedule.waits import awaited_at, is_separate, must_end
 
 
 @dataclass(frozen=True)
-class StepCost:
+class StepTime:
     """The cycles of the CPU for a step, and those of a device that the CPU need not wait for."""
 
     cpu: int
     device: int = 0
 
 
-def duration(schedule: StepSchedule, costs: Mapping[int, StepCost]) -> int:
+def duration(schedule: StepSchedule, costs: Mapping[int, StepTime]) -> int:
     """Return the cycles of an inference; `costs` are by the index of a step's operator."""
     now, ends = 0, dict[int, int]()
     for index, is_wait, _ in awaited_at(schedule):
@@ -36,7 +36,7 @@ def duration(schedule: StepSchedule, costs: Mapping[int, StepCost]) -> int:
 
 
 def overlapping_order(
-    schedule: StepSchedule, costs: Mapping[int, StepCost], fixed: Collection[int], most: int
+    schedule: StepSchedule, costs: Mapping[int, StepTime], fixed: Collection[int], most: int
 ) -> list[int]:
     """Return an order of the steps in which devices start early, at most `most` at once.
 
@@ -52,7 +52,7 @@ class _Sorter:
     def __init__(
         self,
         schedule: StepSchedule,
-        costs: Mapping[int, StepCost],
+        costs: Mapping[int, StepTime],
         fixed: frozenset[int],
         most: int,
     ) -> None:
@@ -122,14 +122,11 @@ class _Sorter:
 
     def _awaited(self, index: int) -> list[int]:
         """Return what must have ended before a step."""
-        step = self._steps[index]
-        reads = set(self._schedule.reads(step))
+        step, time = self._steps[index], self._schedule.clock[index]
         awaited = [
             i
             for i in self._running
-            if index in self._fixed
-            or is_same_device(self._steps[i].partition, step.partition)
-            or not reads.isdisjoint(self._schedule.writes(self._steps[i]))
+            if index in self._fixed or must_end(self._schedule, self._steps[i], step, time)
         ]
         if is_separate(self._schedule, step):
             left = [i for i in self._running if i not in awaited]

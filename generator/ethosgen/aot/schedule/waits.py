@@ -23,8 +23,11 @@ def find_waits(
     """
     waits: dict[int, int] = {}
     running: list[int] = []
+    clock = schedule.clock
     for index, step in enumerate(schedule.steps):
-        ended = [i for i in running if index in may_fail or _must_wait(schedule, i, step)]
+        begun = [(i, schedule.steps[i]) for i in running]
+        ends = {i for i, start in begun if must_end(schedule, start, step, clock[index])}
+        ended = [i for i in running if index in may_fail or i in ends]
         if is_separate(schedule, step):
             left = [i for i in running if i not in ended]
             ended += left[: max(len(left) + 1 - most, 0)] if most is not None else []
@@ -70,23 +73,31 @@ def is_same_device(one: Partition | None, other: Partition | None) -> bool:
 def is_separate(schedule: StepSchedule, step: Step) -> bool:
     """Return whether a step is a start with its own wait.
 
-    The NPU's compiler reuses the bytes of tensors that it placed, by its own order of operators.
+    Outputs that the NPU's compiler placed do not have cache lines of their own.
     """
     if step.partition is None or not step.partition.call.awaited or step.partition.call.copies:
         return False
-    ends = {*schedule.reads(step), *schedule.writes(step)}
-    return not ends.intersection(schedule.plan.offsets)
+    return schedule.plan.offsets.keys().isdisjoint(schedule.writes(step))
+
+
+def must_end(schedule: StepSchedule, start: Step, step: Step, time: int) -> bool:
+    """Return whether a step, at this time of the backends' clock, needs the end of a started one.
+
+    While the NPU runs, its compiler may reuse the bytes of tensors that it placed, except of those
+    that it knows to be live before and after.
+    """
+    is_read = not set(schedule.writes(start)).isdisjoint(schedule.reads(step))
+    if is_read or is_same_device(start.partition, step.partition):
+        return True
+    if not step.on_npu:
+        return False
+    placed = [i for i in schedule.reads(start) if i in schedule.plan.offsets]
+    lives = [schedule.plan.lives.get(i, (time, time)) for i in placed]
+    return any(not first < time < last for first, last in lives)
 
 
 def _device(partition: Partition | None) -> tuple[str, int]:
     return (partition.backend, partition.instance) if partition else ("", 0)
-
-
-def _must_wait(schedule: StepSchedule, started: int, step: Step) -> bool:
-    """Return whether a step can run only after what was started."""
-    start = schedule.steps[started]
-    is_read = not set(schedule.writes(start)).isdisjoint(schedule.reads(step))
-    return is_read or is_same_device(start.partition, step.partition)
 
 
 def _named(schedule: StepSchedule, step: Step) -> list[str]:

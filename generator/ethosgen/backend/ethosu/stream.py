@@ -6,16 +6,8 @@ from enum import Enum
 
 from ethosgen.backend.ethosu.memory_system import AREA_PORTS
 from ethosgen.backend.ethosu.payload import driver_header
-from ethosgen.values.plan import (
-    Address,
-    Argument,
-    Blob,
-    Call,
-    Function,
-    Partition,
-    Plan,
-    Scratch,
-)
+from ethosgen.values.call import Address, Argument, Call, Function
+from ethosgen.values.plan import Blob, Partition, Plan, Scratch
 
 VELA = "Vela"
 

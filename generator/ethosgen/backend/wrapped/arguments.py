@@ -14,18 +14,12 @@ from ethosgen.backend.wrapped.matching import Match
 from ethosgen.backend.wrapped.python import Engine
 from ethosgen.backend.wrapped.site import INSTANCE, ORDERS, known_pointers
 from ethosgen.values.c_types import C_TYPES
+from ethosgen.values.call import Address, Argument, Call, Function
 from ethosgen.values.grammar import counted
 from ethosgen.values.local_memory import Local, LocalCopy
 from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Tensor
-from ethosgen.values.plan import (
-    Address,
-    Argument,
-    Blob,
-    Call,
-    Function,
-    Scratch,
-)
+from ethosgen.values.plan import Blob, Scratch
 
 SCRATCH = "scratch"
 

@@ -162,8 +162,7 @@ class DeclaredOperation(Table):
     cycles_table: str = ""
     """A .csv file of measured cycles, with columns of terms and the column `cycles`."""
     awaited: str = ""
-    """A function int32_t NAME(void) that waits for the end; `call` then only starts the work. With
-    several instances it gets the number of one: int32_t NAME(int32_t)."""
+    """A function int32_t NAME(void) that waits for the end, for several instances NAME(int32_t)."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
@@ -285,20 +284,20 @@ class Declaration(Table):
             except ValueError as error:
                 field = _field_of(operation)
                 raise ValueError(f"operator.{number}.{field}: {error}") from None
-            self._check_instance(operation, number)
             for field, expression in formulas:
                 place = f"operator.{number}.{field}"
                 self._check_names(expression, known, pointers, place)
                 if field == "where" and not expression.names and not expression.evaluate({}):
                     raise ValueError(f"{place}: '{expression.text}' is never true")
+            self._check_instance(operation, number)
             if (operation.pack_method) and not self.python:
                 raise ValueError(f"operator.{number}.weights: it names a method, but `python` none")
         if self.device and self.kind == "library":
             raise ValueError('device: a library has no registers; write kind = "device"')
         if self.memory.local and self.device and self.device.instances > 1:
             raise ValueError(
-                "memory.local: the instances of a device would share it; declare an accelerator for "
-                "each memory"
+                "memory.local: the instances of a device would share it; declare an accelerator "
+                "for each memory"
             )
         return self
 

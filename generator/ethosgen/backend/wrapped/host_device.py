@@ -59,8 +59,7 @@ class HostDevice:
     def options(self, folder: Path) -> list[str]:
         """Write the header with the device to a folder, and return the compiler's options."""
         (folder / "ethosgen_devices.h").write_text(
-            '#include "ethosgen_device.h"\n'
-            f"extern struct ethosgen_device {self._variable};\n"
+            f'#include "ethosgen_device.h"\nextern struct ethosgen_device {self._variable};\n'
         )
         includes = (template_folder("device") / "model", template_folder("common") / "model")
         macro = [] if self.has_model else [f"-D{SOFTWARE_MODEL}"]

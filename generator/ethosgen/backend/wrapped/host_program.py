@@ -28,10 +28,11 @@ from ethosgen.backend.wrapped.host_device import HostDevice
 from ethosgen.backend.wrapped.machine import EMULATED, HERE, Compilers, Parts
 from ethosgen.host.child import cause_of_death
 from ethosgen.host.tools import CommandError
+from ethosgen.values.call import Address, Argument
 from ethosgen.values.device import Device
 from ethosgen.values.errors import AcceleratorFault, DeviceFault, InputError
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import Address, Argument, Partition, Plan
+from ethosgen.values.plan import Partition, Plan
 from ethosgen.values.status import Status
 
 CALL_S = 20.0

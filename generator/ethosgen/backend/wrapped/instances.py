@@ -33,7 +33,9 @@ def choose_instances(graph: Graph, taken: Sequence[Taken], count: int) -> list[i
             follows = [i for i, call in enumerate(last) if call in before]
             among = follows or range(count)
             # Of several that it depends on, the one that ends last is free by then in any case.
-            place = max(among, key=free.__getitem__) if follows else min(among, key=free.__getitem__)
+            place = (
+                max(among, key=free.__getitem__) if follows else min(among, key=free.__getitem__)
+            )
             ready = max(ready, free[place]) + max(taken[number].cycles or 0, 1)
             chosen[number], last[place], free[place] = place, number, ready
             before |= {number}

@@ -6,7 +6,8 @@ import pytest
 
 from ethosgen.backend.ethosu.payload import driver_header
 from ethosgen.backend.ethosu.stream import RegionKind, invoke, stream_of
-from ethosgen.values.plan import Address, Call, Function, Partition
+from ethosgen.values.call import Address, Call, Function
+from ethosgen.values.plan import Partition
 
 
 def test_the_driver_header_is_as_arms_driver_reads_it() -> None:

@@ -17,10 +17,11 @@ from ethosgen.backend.protocol import (
 from ethosgen.backend.trace import Trace
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.allocation import Allocation, Kept, OperatorIndex
+from ethosgen.values.call import Address, Call, Function
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Graph, Network, Operator
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import Address, Call, CpuOperator, Function, Partition, Plan
+from ethosgen.values.plan import CpuOperator, Partition, Plan
 from ethosgen.values.watch import Watch
 
 from .adder import takes

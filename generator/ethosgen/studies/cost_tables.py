@@ -177,7 +177,7 @@ def _measured(
     if accelerator is None:
         return load_wrapped(name), []
     counted_here = require_target(asked.on).counts_instructions
-    must_add = accelerator.device is not None and counted_here
+    must_add = bool(accelerator.devices) and counted_here
     return accelerator, list(_calls(accelerator, plan, report.profile, must_add))
 
 

@@ -113,8 +113,10 @@ class HostDevice:
         return None
 
     def cycles(self) -> int | None:
-        """Return the cycles that the model has counted since its start, None if it counts none."""
-        return self._model.cycles() if self._model else None
+        """Return the cycles that the models have counted since their start, None if one has not."""
+        counted = [model.cycles() for model in self._models]
+        known = [cycles for cycles in counted if cycles is not None]
+        return sum(known) if known and len(known) == len(counted) else None
 
     def stop(self) -> None:
         """End the models."""

@@ -177,7 +177,7 @@ class WrappedAccelerator:
             sum(len(take.match.site.operators) for take in taken),
             None if own is None else own + start,
             self.is_simulated,
-            own if self.device else 0,
+            own if self.devices else 0,
         )
 
     def files(self, plans: Sequence[Plan]) -> ProjectFiles:

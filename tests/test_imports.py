@@ -27,6 +27,7 @@ WRAPPED = "backend.wrapped"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("__main__",),
+    ("executorch",),
     ("", "cli", "relax", *PARTS),  # "" is the package's own __init__
     ("api", "commands"),
     ("studies", "systems"),
@@ -131,6 +132,9 @@ SHARED = {
     ("tvm", "frontend.relax"),  # reads Relax modules; aot writes them
     ("tvm", "ethosgen_relax"),  # for programs that use TVM
     ("tvm_ffi", "ethosgen_relax"),
+    ("executorch", "executorch"),  # for programs that use ExecuTorch
+    ("torch", "executorch"),
+    ("tvm", "executorch"),  # by way of Relax it asks about operators
     ("tvm", "frontend.onnx"),  # by TVM's importer
     ("tvm", "frontend.torch"),
     ("torch", "oracle.runtimes"),  # runs what the front end reads

@@ -14,6 +14,7 @@ from ethosgen.board.any_board import any_board
 from ethosgen.flow.advice import with_advice
 from ethosgen.flow.costs import Place
 from ethosgen.flow.headlines import planned_headline
+from ethosgen.flow.lowered import with_accelerators
 from ethosgen.flow.models import united_devices
 from ethosgen.flow.planning import (
     PlanSettings,
@@ -260,8 +261,9 @@ def _load_wrapped(recipe: Recipe, board: Board) -> list[Wrapped]:
     """Read the users' accelerators; InputError if the firmware cannot drive their devices."""
     from ethosgen.project import require_devices
 
-    require_devices(recipe.platform, board, united_devices(recipe.accelerators))
-    return [load_wrapped(name) for name in recipe.accelerators]
+    names = with_accelerators(recipe).accelerators
+    require_devices(recipe.platform, board, united_devices(names))
+    return [load_wrapped(name) for name in names]
 
 
 def _read_all(recipe: Recipe, watch: Watch) -> list[Network]:

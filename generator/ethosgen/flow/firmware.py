@@ -12,6 +12,7 @@ from ethosgen.flow.application import NO_FILES, Feed, OnLine, run_and_compare
 from ethosgen.flow.coverage import require_coverage
 from ethosgen.flow.creation import create_project
 from ethosgen.flow.firmware_run import RunOptions, run_and_judge
+from ethosgen.flow.lowered import with_accelerators
 from ethosgen.flow.models import require_models, target_for
 from ethosgen.flow.planning import read_stored
 from ethosgen.flow.profiling import require_counter, require_option
@@ -235,7 +236,8 @@ def verify(
     remedy = "create a project, and choose one with: ethosgen run --network"
     _check_one(len(recipe.networks), options, remedy)
     board = load_board(recipe.board).in_state(recipe.security)
-    _check_target(board.for_platform(recipe.platform), on, recipe.platform, recipe.accelerators)
+    accelerators = with_accelerators(recipe).accelerators
+    _check_target(board.for_platform(recipe.platform), on, recipe.platform, accelerators)
     if recipe.app is not None and on == "serial":
         raise InputError(
             "verify runs two firmwares with --app, but a board holds one; create a project, flash "

@@ -18,6 +18,7 @@ from ethosgen.backend import (
 from ethosgen.backend.protocol import BoardMemories, DivisionTask, Wrapped
 from ethosgen.flow.choice import faster_plan
 from ethosgen.flow.head import with_head
+from ethosgen.flow.lowered import npu_for
 from ethosgen.flow.optimizing import Costing, optimized_for
 from ethosgen.flow.wrapping import UserAccelerators, estimate, offered_by
 from ethosgen.oracle.answers import Answer
@@ -69,11 +70,11 @@ def read_stored(network: "NetworkInfo", watch: Watch) -> Network:
 
 
 def choose_npu(network: Network, npu: str | None) -> str | None:
-    """Return the NPU that the user or a compiled file names, None if neither does."""
+    """Return the NPU that the user or a file names, None if neither does."""
     if npu is not None:
         return npu
     compiled = compiled_for(network)
-    return compiled.name if compiled else None
+    return compiled.name if compiled else npu_for(network)
 
 
 def choose_accelerator(

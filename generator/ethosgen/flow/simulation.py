@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ethosgen.backend import load_wrapped, require_simulator
 from ethosgen.backend.trace import Trace
+from ethosgen.flow.lowered import accelerators_for
 from ethosgen.flow.planning import PlanSettings, choose_accelerator, make_plan, read
 from ethosgen.samples.files import save_samples
 from ethosgen.values.network import Network
@@ -46,7 +47,7 @@ def simulate(
     require_runtime([network], criteria)
     inputs, criteria = with_examples(network, inputs, criteria)
     samples = choose_samples(network, inputs)
-    wrapped = [load_wrapped(name) for name in accelerators]
+    wrapped = [load_wrapped(name) for name in accelerators_for([path], accelerators)]
     settings = PlanSettings(accelerator, options, wrapped=wrapped)
 
     def make_as_is(part: Network) -> Plan:

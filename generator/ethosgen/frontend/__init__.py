@@ -13,6 +13,7 @@ from pathlib import Path
 from ethosgen import plugins
 from ethosgen.frontend import onnx, pte, tflite, torch, tosa
 from ethosgen.frontend.conversions import converted
+from ethosgen.values.choice import LoweringChoice
 from ethosgen.values.errors import InputError
 from ethosgen.values.examples import Examples
 from ethosgen.values.handover import PIPELINE_FILE, PROJECT_FILE
@@ -31,7 +32,7 @@ class FrontEnd:
     `examples` returns the samples with golden outputs that a file of the format may have. If
     reading takes long, `versions` returns everything that decides the network besides the file,
     which is then cached. `origin` returns the facts that a file states about the program that wrote
-    it.
+    it, and `choice` the accelerators that it was lowered for.
     """
 
     name: str
@@ -43,6 +44,7 @@ class FrontEnd:
     examples: Callable[[Source, Network], Examples | None] | None = None
     versions: Callable[[], str] | None = None
     origin: Callable[[Source], Mapping[str, str]] | None = None
+    choice: Callable[[Source], LoweringChoice | None] | None = None
 
 
 SHAPE, LAYOUT = "--shape", "--input-layout"
@@ -73,6 +75,7 @@ FRONT_ENDS: list[FrontEnd] = [
         pte.read,
         examples=pte.examples,
         origin=pte.origin,
+        choice=pte.choice,
     ),
     FrontEnd(
         torch.FORMAT,
@@ -158,6 +161,16 @@ def origin_of(source: Source) -> Mapping[str, str]:
     """Return the facts that a file states about the program that wrote it, by name."""
     find = _named(source.format).origin
     return find(source) if find else {}
+
+
+def choice_in(path: Path) -> LoweringChoice | None:
+    """Return what a file was lowered for, None if it does not say, or cannot be read."""
+    try:
+        source = open_source(path)
+    except InputError:
+        return None
+    find = _named(source.format).choice
+    return find(source) if find else None
 
 
 def source_of(network: Network) -> Source:

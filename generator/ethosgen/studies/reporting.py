@@ -23,6 +23,7 @@ from ethosgen.flow.coverage import require_coverage
 from ethosgen.flow.creation import create_project
 from ethosgen.flow.firmware import build_project
 from ethosgen.flow.firmware_run import RunOptions, run_and_judge
+from ethosgen.flow.lowered import with_accelerators
 from ethosgen.flow.planning import (
     PlanSettings,
     choose_accelerator,
@@ -91,6 +92,7 @@ class ReportRequest:
 
 def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
     """Plan and run a network; return its report."""
+    asked = replace(asked, recipe=with_accelerators(asked.recipe))
     recipe = asked.recipe
     if len(recipe.networks) != 1:
         raise InputError(

@@ -33,6 +33,13 @@ class GraphBuilder:
         self.tensors.append(Tensor(index, chosen, tuple(shape), dtype, quantization, data))
         return index
 
+    def copied(self, tensor: Tensor) -> int:
+        """Add a tensor of another graph."""
+        index = len(self.tensors)
+        name = unique_name(tensor.name, index, self._taken)
+        self.tensors.append(replace(tensor, index=index, name=name))
+        return index
+
     def constant(self, name: str, values: np.ndarray[Any, Any]) -> int:
         """Add a constant."""
         return self.tensor(name, values.shape, str(values.dtype), values.tobytes())

@@ -21,6 +21,8 @@ from ethosgen.frontend.integrity import check
 from ethosgen.frontend.pte.builder import GraphBuilder
 from ethosgen.frontend.pte.bundle import program_of
 from ethosgen.frontend.pte.delegate import BACKENDS, DelegatePort, VelaStream, read_stream
+from ethosgen.frontend.pte.embedded import BACKEND as EMBEDDED
+from ethosgen.frontend.pte.embedded import choice_of, insert, read_embedded
 from ethosgen.frontend.pte.identifier import FORMAT, recognizes
 from ethosgen.frontend.pte.kernels import KERNELS, KernelCall, is_scale
 from ethosgen.frontend.pte.program import (
@@ -34,6 +36,7 @@ from ethosgen.frontend.pte.program import (
     TensorValue,
     Value,
 )
+from ethosgen.values.choice import CHOICE
 from ethosgen.values.dialect import CUSTOM
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
@@ -75,7 +78,18 @@ class _Translation:
         self._program = program
         self._method = _entry(program, name)
         _require_delegates(self._method, name)
-        self._streams = [read_stream(d, program.named_data, name) for d in self._method.delegates]
+        delegates = self._method.delegates
+        self._choice = choice_of(delegates, name)
+        self._embedded = {
+            number: read_embedded(delegate, name)
+            for number, delegate in enumerate(delegates)
+            if delegate.backend == EMBEDDED
+        }
+        self._streams = {
+            number: read_stream(delegate, program.named_data, name)
+            for number, delegate in enumerate(delegates)
+            if number not in self._embedded
+        }
         self._graph = GraphBuilder()
         self._places: dict[int, int] = {}
         """The offset in scratch of each tensor that has one."""
@@ -90,19 +104,26 @@ class _Translation:
         """Return the network."""
         method, graph = self._method, self._graph
         inputs = self._inputs()
-        size = max(stream.scratch_bytes for stream in self._streams)
-        self._memories = (
-            graph.tensor("scratch", (size,), "uint8"),
-            graph.tensor("scratch_fast", (0,), "uint8"),
-        )
+        if self._streams:
+            size = max(stream.scratch_bytes for stream in self._streams.values())
+            self._memories = (
+                graph.tensor("scratch", (size,), "uint8"),
+                graph.tensor("scratch_fast", (0,), "uint8"),
+            )
         for number, step in enumerate(method.steps):
             self._translate(number, step)
         outputs = [self._read(index, "the program returns") for index in method.returned]
         self._name_outputs(outputs)
-        places = [self._places.get(i, -1) for i in range(len(graph.tensors))]
-        metadata = {PLACEMENT: struct.pack(f"<{3 + len(places)}i", 1, 1, len(places), *places)}
         main = graph.graph(method.name, inputs, outputs)
-        return Network(self._name, (main,), metadata, Source(FORMAT, self._name, self._data))
+        source = Source(FORMAT, self._name, self._data)
+        return Network(self._name, (main,), self._metadata(), source)
+
+    def _metadata(self) -> dict[str, bytes]:
+        """Return the places of compiled delegates' tensors, or what the others are to run on."""
+        if self._choice is not None:
+            return {CHOICE: self._choice.as_text().encode()}
+        places = [self._places.get(i, -1) for i in range(len(self._graph.tensors))]
+        return {PLACEMENT: struct.pack(f"<{3 + len(places)}i", 1, 1, len(places), *places)}
 
     def _inputs(self) -> list[int]:
         """Add the method's inputs to the graph."""
@@ -275,6 +296,9 @@ class _Translation:
 
     def _call(self, delegate: int, arguments: Sequence[int], where: str) -> None:
         """Add a delegate's operator, and the copies into its scratch and out of it."""
+        if delegate in self._embedded:
+            self._insert(delegate, arguments, where)
+            return
         stream, graph = self._streams[delegate], self._graph
         count = len(stream.inputs)
         if len(arguments) != count + len(stream.outputs):
@@ -305,6 +329,36 @@ class _Translation:
         for index, port, output in zip(results, stream.outputs, outputs, strict=True):
             target = self._write(index, f"delegate {delegate} writes")
             self._adapt(output, target, _TO_NCHW if self._is_permuted(port, index) else None)
+
+    def _insert(self, delegate: int, arguments: Sequence[int], where: str) -> None:
+        """Add the operators of a delegate that is to be compiled."""
+        part, graph = self._embedded[delegate], self._graph
+        count = len(part.inputs)
+        title = f"delegate {delegate} of '{self._name}'"
+        inputs = []
+        for index in arguments[:count]:
+            value, tensor = self._tensor_of(index, f"value {index}"), self._read(index, where)
+            if not value.is_contiguous:
+                plain = graph.tensor(f"value_{index}_plain", value.sizes, value.dtype)
+                moves = [value.dim_order.index(i) for i in range(len(value.sizes))]
+                graph.transpose(tensor, moves, plain)
+                tensor = plain
+            inputs.append(tensor)
+        outputs = insert(graph, part, inputs, title)
+        results = arguments[count:]
+        if len(results) != len(outputs):
+            raise InputError(
+                f"{title} has {counted(len(outputs), 'output')}, but is called with {len(results)}"
+            )
+        for index, output in zip(results, outputs, strict=True):
+            value = self._tensor_of(index, f"value {index}")
+            target = self._write(index, f"delegate {delegate} writes")
+            made = graph.tensors[output]
+            if (made.shape, made.dtype) != (value.sizes, value.dtype):
+                raise InputError(f"{title} writes {made.dtype} {list(made.shape)}: it is damaged")
+            graph.transpose(output, value.dim_order, target)
+            if made.quantization is not None and made.quantization.is_per_tensor:
+                graph.quantize(target, made.quantization.scale[0], made.quantization.zero_point[0])
 
     def _adapt(self, source: int, target: int, axes: tuple[int, ...] | None) -> None:
         if axes is None:
@@ -365,7 +419,14 @@ def _entry(program: PteProgram, name: str) -> Method:
 
 def _require_delegates(method: Method, name: str) -> None:
     """Refuse a program without work for Ethos-U, or with work for other delegates."""
-    others = dict.fromkeys(d.backend for d in method.delegates if d.backend not in BACKENDS)
+    backends = {d.backend for d in method.delegates}
+    if EMBEDDED in backends and len(backends) > 1:
+        raise UnsupportedError(
+            f"'{name}' has delegates for own accelerators and compiled ones; lower it with one "
+            "EthosgenPartitioner alone"
+        )
+    known = (*BACKENDS, EMBEDDED)
+    others = dict.fromkeys(d.backend for d in method.delegates if d.backend not in known)
     if others:
         raise UnsupportedError(
             f"'{name}' has parts for {' and '.join(others)}, which no Ethos-U runs; {_EXPORT}"

@@ -23,12 +23,14 @@ Convert = Callable[[Any, Any], Any]
 class Converters:
     """The converters for one program; `held` has its constants by the names of their nodes.
 
-    Variables are named after nodes. torch computes quantized values that depend on constants alone:
-    such a chain would otherwise be an island without an activation.
+    Variables are named after nodes; `nodes` has the node of each variable, by names. torch computes
+    quantized values that depend on constants alone: such a chain would otherwise be an island
+    without an activation.
     """
 
     def __init__(self, held: Mapping[str, Any]) -> None:
         self.held = dict(held)
+        self.nodes: dict[str, str] = {}
 
     def by_name(self) -> dict[str, Convert]:
         """Return all converters for custom_convert_map."""
@@ -49,10 +51,13 @@ class Converters:
     def _named(self, convert: Convert, node: Any, importer: Any) -> Any:
         """Convert a node, and give the result the node's name."""
         builder = importer.block_builder
-        emit = type(builder).emit
-        builder.emit = lambda expression, name_hint="": emit(
-            builder, expression, name_hint or node.name
-        )
+
+        def emit(expression: Any, name_hint: str = "") -> Any:
+            variable = type(builder).emit(builder, expression, name_hint or node.name)
+            self.nodes[variable.name] = node.name
+            return variable
+
+        builder.emit = emit
         try:
             self._fold(node)
             return convert(node, importer)

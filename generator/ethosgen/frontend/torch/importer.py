@@ -7,6 +7,7 @@ decomposed.
 
 import logging
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tvm.relax.frontend.torch import from_exported_program
 
 from ethosgen.frontend.relax import import_module
 from ethosgen.frontend.torch.archive import PROGRAM
-from ethosgen.frontend.torch.converters import Converters, known_names
+from ethosgen.frontend.torch.converters import Convert, Converters, known_names
 from ethosgen.frontend.transfer import pack
 from ethosgen.values.errors import UnsupportedError
 
@@ -56,10 +57,13 @@ def is_program(program: Any) -> bool:
 def to_relax(program: Any) -> Any:
     """Return the module of Relax for a program, its parameters bound as constants."""
     program = known_operators(program.run_decompositions({}))
+    return with_converters(program, Converters(held_tensors(program)).by_name())
+
+
+def with_converters(program: Any, converters: Mapping[str, Convert]) -> Any:
+    """Return the module of Relax for a program all of whose operators have a converter."""
     return from_exported_program(
-        program,
-        custom_convert_map=Converters(held_tensors(program)).by_name(),
-        run_ep_decomposition=False,
+        program, custom_convert_map=dict(converters), run_ep_decomposition=False
     )
 
 

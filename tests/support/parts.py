@@ -193,9 +193,12 @@ PARTS = (
     ),
     Part(
         "torch",
-        ("tests/frontend/pte/", "tests/frontend/torch/", "tests/frontend/test_digits.py"),
         (
-            *_of("frontend/pte/", "frontend/torch/", "quantization/"),
+            *("tests/executorch/", "tests/frontend/pte/", "tests/frontend/torch/"),
+            "tests/frontend/test_digits.py",
+        ),
+        (
+            *_of("executorch/", "frontend/pte/", "frontend/torch/", "quantization/"),
             "generator/ethosgen_relax/importing.py",
         ),
         needs=(TORCH,),

@@ -1,7 +1,5 @@
 """PyTorch's programs as Relax modules: in one process with PyTorch, and out of it again."""
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,23 +9,15 @@ import tvm
 from tvm import relax
 
 from ethosgen import frontend
-from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.oracle import TFLM
 from ethosgen.relax import from_exported_program
 from ethosgen.values.errors import ToolError
 from tests import ROOT
+from tests.support.beside_torch import run_beside_torch
 from tests.support.needs import needs_gcc, needs_torch
 from tests.support.pt2_files import pt2_files
 
 PROGRAM = ROOT / "tests" / "support" / "relax_programs.py"
-
-
-def _with_torch(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Run Python with PyTorch and, as in a user's one environment, ethosgen."""
-    here = [path for path in sys.path if path]
-    variables = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "generator"), *here])}
-    command = [str(ENVIRONMENTS["torch"].find()), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=variables)
 
 
 @needs_torch
@@ -37,7 +27,7 @@ def test_mobilenet_v2_runs_as_the_oracle_does(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
     (path,) = pt2_files(tmp_path_factory, "xnnpack", "mobilenet_v2")
-    done = _with_torch(PROGRAM, path, "ethos-u55-128", tmp_path)
+    done = run_beside_torch(PROGRAM, path, "ethos-u55-128", tmp_path)
     assert done.returncode == 0, done.stderr
     report = (tmp_path / "report.txt").read_text().splitlines()
     assert len(report) == 100 and all(line.endswith(" ethosu_0") for line in report)
@@ -60,7 +50,7 @@ def test_mobilenet_v2_runs_as_the_oracle_does(
 @pytest.mark.slow
 def test_a_module_of_torch_is_no_program() -> None:
     lines = "import torch, ethosgen.relax as r; r.from_exported_program(torch.nn.ReLU())"
-    done = _with_torch("-c", lines)
+    done = run_beside_torch("-c", lines)
     said = "InputError: a program is what torch.export.export returns, not ReLU"
     assert done.stderr.rstrip().endswith(said)
 

@@ -62,7 +62,7 @@ def test_two_instances_compute_two_branches_at_once(tmp_path: Path) -> None:
 @pytest.mark.slow
 @needs_gcc
 @needs_qemu
-@pytest.mark.parametrize("io", [IoStyle.CALLER])
+@pytest.mark.parametrize("io", IoStyle)
 def test_a_device_computes_beside_the_npu(io: IoStyle, tmp_path: Path) -> None:
     """The NPU's partition is between the start, of which the driver tells, and the wait."""
     told = tmp_path / "told"

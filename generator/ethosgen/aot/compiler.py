@@ -24,6 +24,7 @@ from ethosgen.aot.graph.storage import ALIGNMENT
 from ethosgen.aot.kernels import by_step
 from ethosgen.aot.libraries import FETCH_HEADER, fetch_code, libraries, library_code
 from ethosgen.aot.memory.fetches import with_offsets
+from ethosgen.aot.memory.ordering import estimated_cycles
 from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
 from ethosgen.aot.memory.record import record_memory
@@ -95,6 +96,7 @@ def compile_program(plan: Plan, name: str) -> Program:
         steps=tuple(marked.step for marked in steps),
         workspaces=_workspaces(schedule, memory),
         memory=record_memory(schedule, memory),
+        cycles=estimated_cycles(schedule),
         stream_cycles=schedule.stream_cycles,
         feed=schedule.feed,
         fetches=with_offsets(memory),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from ethosgen.aot.times import paced, stored_costs, unknown_operators
 from ethosgen.backend import compiler_of, simulation_of
 from ethosgen.board import Board, MemoryMode
+from ethosgen.flow.beside import faster_program
 from ethosgen.flow.head import head_limits
 from ethosgen.flow.planning import PlanSettings, compile_placed, make_plan
 from ethosgen.flow.reserve import with_reserve
@@ -62,10 +63,14 @@ class Place:
 
     def compiled(self, watch: Watch) -> Program:
         """Compile the network as in its project."""
-        plan = make_plan(self.network, self.settings, watch)
         if self.reserve is not None:
-            plan = with_reserve(plan, self.reserve)
-        return compile_placed(plan, self.board, self.mode, watch)
+            plan = with_reserve(make_plan(self.network, self.settings, watch), self.reserve)
+            return compile_placed(plan, self.board, self.mode, watch)
+
+        def compile_plan(plan: Plan) -> Program:
+            return compile_placed(plan, self.board, self.mode, watch)
+
+        return faster_program(self.network, self.settings, compile_plan, watch)
 
     def attempt(self, schedule: Schedule) -> Cost | None:
         """Return the cost with a schedule, not compared with the oracle; None if it is refused."""

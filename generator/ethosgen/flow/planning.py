@@ -110,7 +110,8 @@ class PlanSettings:
     """The settings that decide how networks are divided.
 
     `memories` are the board's. The accelerators in `wrapped` make offers, in turn, for operators
-    that the NPU leaves. The CPU's costs are those with its `extension`.
+    that the NPU leaves. The CPU's costs are those with its `extension`. With `is_apart` the NPU's
+    compiler does not place the inputs and outputs of its partitions.
     """
 
     accelerator: Accelerator | None
@@ -119,6 +120,7 @@ class PlanSettings:
     wrapped: Sequence[Wrapped] = ()
     memories: BoardMemories | None = None
     extension: Extension = Extension.HELIUM
+    is_apart: bool = False
 
     def on(self, board: "Board", memory_mode: "MemoryMode") -> "PlanSettings":
         """Return the settings with a board's processor and memories."""
@@ -142,6 +144,7 @@ class PlanSettings:
             self.memories,
             UserAccelerators(() if is_none else others, options, aot.ProcessorSide(self.extension)),
             "you asked for --offload none" if is_none and self.accelerator else NO_NPU_REASON,
+            self.is_apart,
         )
 
 
@@ -190,14 +193,15 @@ class NetworkPlanner:
     memories: BoardMemories | None
     accelerators: UserAccelerators
     reason: str
+    is_apart: bool = False
 
     def task(self, network: Network) -> DivisionTask | None:
         """Return the NPU's task, None without an NPU."""
         if self.accelerator is None:
             return None
-        others = self.accelerators
+        others, io = self.accelerators, IoStyle.CALLER if self.is_apart else self.io
         return DivisionTask(
-            network, self.accelerator, self.io, others.cpu, self.memories, others.options
+            network, self.accelerator, io, others.cpu, self.memories, others.options
         )
 
     def plan(self, network: Network, allocation: Allocation[OperatorIndex]) -> Plan:
@@ -207,10 +211,9 @@ class NetworkPlanner:
             return self.accelerators.plan(plan_cpu_only(network, self.io, self.reason), allocation)
         allocation = with_head(network.graph, self.accelerators.options.schedule, allocation)
         if self.accelerators.options.mode is OffloadMode.AUTO:
-            return fastest_plan(task, allocation, self.accelerators)
-        return self.accelerators.plan(
-            compiler_of(task.accelerator).compile(task, allocation), allocation
-        )
+            return fastest_plan(task, allocation, self.accelerators, self.io)
+        plan = compiler_of(task.accelerator).compile(task, allocation)
+        return self.accelerators.plan(replace(plan, io=self.io), allocation)
 
     def has_code(self, operator: Operator, graph: Graph) -> bool:
         """Return whether the CPU can run an operator of a graph."""
@@ -225,26 +228,28 @@ class NetworkPlanner:
 
 
 def fastest_plan(
-    task: DivisionTask, allocation: Allocation[OperatorIndex], accelerators: UserAccelerators
+    task: DivisionTask,
+    allocation: Allocation[OperatorIndex],
+    accelerators: UserAccelerators,
+    io: IoStyle,
 ) -> Plan:
-    """Return the plan with the fewest estimated cycles.
+    """Return the plan with the fewest estimated cycles, in the style `io`.
 
     With users' accelerators, three plans are compared: the NPU runs operators that are cheapest
     there; the NPU runs operators that are cheaper there than on the CPU; the accelerators run
     alone.
     """
     compiler = compiler_of(task.accelerator)
-    plan = faster_plan(compiler, task, allocation)
+    plan = replace(faster_plan(compiler, task, allocation), io=io)
     if not accelerators.all or is_compiled(task.network):
         return plan
     starts = {offer.start for offer in compiler.offers(task, allocation).values()}
-    alternatives = accelerators.alternatives(task.network, task.io, allocation)
+    alternatives = accelerators.alternatives(task.network, io, allocation)
+    shared = faster_plan(compiler, replace(task, cpu=alternatives), allocation)
     plans = [
-        accelerators.plan(
-            faster_plan(compiler, replace(task, cpu=alternatives), allocation), allocation
-        ),
+        accelerators.plan(replace(shared, io=io), allocation),
         accelerators.plan(plan, allocation),
-        accelerators.plan(plan_cpu_only(task.network, task.io), allocation),
+        accelerators.plan(plan_cpu_only(task.network, io), allocation),
     ]
     return min(plans, key=lambda candidate: estimate(candidate, task.cpu, max(starts, default=0)))
 

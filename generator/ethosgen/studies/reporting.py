@@ -14,7 +14,6 @@ from ethosgen.backend import (
     load_wrapped,
     require_simulator,
 )
-from ethosgen.backend.protocol import Wrapped
 from ethosgen.board import Board, load_board
 from ethosgen.board.any_board import any_board
 from ethosgen.flow.advice import cpu_estimates, thorough_advice, timelines_of
@@ -28,8 +27,6 @@ from ethosgen.flow.planning import (
     PlanSettings,
     choose_accelerator,
     choose_npu,
-    compile_placed,
-    make_plan,
     read,
 )
 from ethosgen.host.file_errors import require_writable
@@ -155,9 +152,10 @@ def _simulated(asked: ReportRequest, board: Board, watch: Watch) -> tuple[Networ
         require_simulator(accelerator)
     require_runtime([network], asked.criteria)
     wrapped = [load_wrapped(accelerator) for accelerator in recipe.accelerators]
-    plan = _plan(network, recipe, board, accelerator, wrapped, watch)
     mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
-    program = compile_placed(plan, board, mode, watch)
+    settings = PlanSettings(accelerator, recipe.options, recipe.io, wrapped).on(board, mode)
+    program = Place(network, board, mode, settings).compiled(watch)
+    plan = program.plan
     inputs, criteria = with_examples(network, asked.inputs, asked.criteria)
     samples = choose_samples(network, inputs)
     outputs = simulate_samples(plan, samples, watch)
@@ -199,19 +197,6 @@ def _place(recipe: Recipe, board: Board, program: Program) -> Place:
     mode = board.choose_memory_mode(recipe.memory_mode, plan.accelerator)
     settings = PlanSettings(plan.accelerator, recipe.options, recipe.io, wrapped).on(board, mode)
     return Place(plan.original, board, mode, settings)
-
-
-def _plan(
-    network: Network,
-    recipe: Recipe,
-    board: Board,
-    accelerator: Accelerator | None,
-    wrapped: Sequence[Wrapped],
-    watch: Watch,
-) -> Plan:
-    mode = board.choose_memory_mode(recipe.memory_mode, accelerator)
-    settings = PlanSettings(accelerator, recipe.options, recipe.io, wrapped).on(board, mode)
-    return make_plan(network, settings, watch)
 
 
 def _measured(asked: ReportRequest, on: str, watch: Watch) -> tuple[Network, Program, Report]:

@@ -165,6 +165,8 @@ class Program:
     """The calls of the entry, in order."""
     workspaces: tuple[ArenaTensor, ...] = ()
     """What operators and partitions need besides tensors; `tensor` is NO_TENSOR."""
+    cycles: int = 0
+    """With accelerators that work beside others, the estimated cycles of an inference."""
     stream_cycles: int = 0
     """The estimated cycles that bands of rows take more than whole tensors."""
     fetches: tuple[Fetch, ...] = ()

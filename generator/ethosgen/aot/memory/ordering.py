@@ -31,6 +31,12 @@ def in_best_order(schedule: StepSchedule) -> StepSchedule:
     return schedule if lighter is schedule else min(schedule, lighter, key=_arena_bytes)
 
 
+def estimated_cycles(schedule: StepSchedule) -> int:
+    """Return the cycles of an inference if an accelerator could work beside others, else 0."""
+    starts = any(step.partition and step.partition.call.awaited for step in schedule.steps)
+    return duration(schedule, _costs(schedule)) if starts else 0
+
+
 @dataclass(frozen=True)
 class _Trial:
     """A schedule with its waits, the time that it takes, and its arena."""

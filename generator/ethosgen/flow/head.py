@@ -33,6 +33,12 @@ def head_limits(graph: Graph) -> list[int]:
     return [by_length[length] for length in sorted(by_length.keys() - {0, len(graph.operators)})]
 
 
+def fullest_output(graph: Graph) -> str:
+    """Return the first output of the operator at which whole tensors take the most bytes."""
+    live = _live_bytes(graph)
+    return graph.output_name(graph.operators[live.index(max(live))]) if live else ""
+
+
 def _live_bytes(graph: Graph) -> list[int]:
     """Return the bytes of the whole tensors that are live at each operator."""
     last = {i: place for place, op in enumerate(graph.operators) for i in op.inputs}

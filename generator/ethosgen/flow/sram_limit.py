@@ -7,6 +7,7 @@ from dataclasses import replace
 from ethosgen.board import Board
 from ethosgen.flow.costs import SRAM, Place, cost_of
 from ethosgen.flow.fronts import explore, shortest_head
+from ethosgen.flow.head import fullest_output
 from ethosgen.project import SHARED_PARTS, part_sizes
 from ethosgen.values.configurations import SramChoice, Tried
 from ethosgen.values.errors import CapacityError, EthosgenError
@@ -122,10 +123,13 @@ def _fastest(
                 trials[position + 1] if position + 1 < len(trials) else None,
             )
         smallest = cost.sram_bytes  # the check has moved operators to the CPU
-    why = ""
+    fullest = ""
     if trials and place.accelerator is None:
         least = place.unchecked().scheduled(trials[0].schedule).compiled(watch)
-        why = f", most of them where '{_fullest(least)}' is made" if least.steps else ""
+        fullest = _fullest(least) if least.steps else ""
+    elif trials:
+        fullest = fullest_output(place.network.graph)
+    why = f", most of them where '{fullest}' is made" if fullest else ""
     raise _too_large([name], smallest, limit_bytes, place, why)
 
 
@@ -189,9 +193,12 @@ def _too_large(
     npu = place.accelerator.name if place.accelerator else "the CPU alone"
     verb = "needs" if len(names) == 1 else "together need"
     named = " and ".join(f"'{name}'" for name in names)
+    is_all = place.accelerator and place.settings.options.mode is OffloadMode.ALL
+    could_share = is_all and place.board.placement(place.mode).fast is None
+    bands = "give the CPU the first layers with --offload auto, " if could_share else ""
     return CapacityError(
         f"{named} {verb} at least "
         f"{counted(smallest, 'byte')} of SRAM on {npu} in memory mode {place.mode}{why}, but "
-        f"--sram-limit is {limit_bytes:,}; raise it, or see with 'ethosgen compare --npu all "
-        "--memory-mode all --front' what others need"
+        f"--sram-limit is {limit_bytes:,}; raise it, {bands}or see with "
+        "'ethosgen compare --npu all --memory-mode all --front' what others need"
     )

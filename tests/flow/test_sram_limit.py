@@ -72,8 +72,8 @@ def test_the_fastest_that_fits_is_chosen_and_stored(tmp_path: Path, usual: int) 
 def test_a_limit_that_nothing_meets_writes_nothing(tmp_path: Path) -> None:
     said = (
         r"'layers' needs at least [\d,]+ bytes of SRAM on ethos-u55-128 in memory mode "
-        r"shared_sram, most of them where .\w+. is made, but --sram-limit is 100; raise it, give the "
-        "CPU the first layers with --offload auto, or see"
+        r"shared_sram, most of them where '\w+' is made, but --sram-limit is 100; raise it, "
+        "give the CPU the first layers with --offload auto, or see"
     )
     with pytest.raises(CapacityError, match=said):
         create(recipe_of(layers(tmp_path), limit=100, mode="shared_sram"), tmp_path / "p")

@@ -5,13 +5,15 @@ from pathlib import Path
 import pytest
 
 from ethosgen import flow
+from ethosgen.platforms import LIBRARY_ONLY, ZEPHYR
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
-from tests.support.needs import needs_gcc, needs_qemu
+from tests.support.needs import needs_gcc, needs_qemu, needs_zephyr
 from tests.support.networks import NetworkBuilder
+from tests.support.toy_accelerator import changed
 from tests.support.twin_accelerator import TOML, busy_times, write_twins
 
 SAMPLES = 3
@@ -57,6 +59,44 @@ def test_two_instances_compute_two_branches_at_once(tmp_path: Path) -> None:
     for (start, end), (other_start, other_end) in zip(one, other, strict=True):
         assert start < other_end and other_start < end, "the second starts before the first ends"
     assert any("twin[0] beside" in line and "twin[1]" in line for line in report.plan.overlapped)
+
+
+@needs_zephyr
+@needs_qemu
+@needs_gcc
+def test_two_instances_compute_at_once_on_zephyr(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    folder = write_twins(tmp_path, told)
+    network = branches(tmp_path / "branches.tflite")
+    verified(
+        Recipe((network,), "corstone300", "none", platform=ZEPHYR, accelerators=(str(folder),))
+    )
+    (first, *_), (second, *_) = busy_times(told)
+    assert first[0] < second[1] and second[0] < first[1]
+
+
+def test_a_projects_files_have_each_device_and_the_accelerator_once(tmp_path: Path) -> None:
+    folder = write_twins(tmp_path, tmp_path / "told")
+    places = "base = [0x58103000, 0x58104000]\nirq = [57, 58]\n\n[[operator]]"
+    toml = changed("[[operator]]", f"[device.boards.corstone300]\n{places}", TOML)
+    (folder / "accelerator.toml").write_text(toml)
+    network = branches(tmp_path / "branches.tflite")
+    recipe = Recipe(
+        (network,),
+        "corstone300",
+        "none",
+        platform=LIBRARY_ONLY,
+        options=OffloadOptions(check=False),
+        accelerators=(str(folder),),
+    )
+    flow.create_project(recipe, directory=tmp_path / "p", watch=Watch())
+    page = (tmp_path / "p/README.md").read_text()
+    for number, address, irq in ((0, "0x58103000u", 57), (1, "0x58104000u", 58)):
+        assert f"ethosgen_device_init(&ethosgen_device_twin[{number}], {address});" in page
+        assert f"&ethosgen_device_twin[{number}])` from interrupt {irq};" in page
+    assert page.count("--accelerator model/twin") == 1
+    header = (tmp_path / "p/model/ethosgen_devices.h").read_text()
+    assert header.count("extern struct ethosgen_device ethosgen_device_twin[2];") == 1
 
 
 @pytest.mark.slow

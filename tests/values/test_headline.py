@@ -44,6 +44,10 @@ def test_a_device_takes_its_declared_cycles_at_the_processors_clock() -> None:
     both = Latency.counted(cpu, 0.005, [engine, library])
     assert both.text() == ("≈ 20 ms per inference at 100 MHz: NPU 25 %, engine 25 %, CPU 50 %")
     assert both.as_json()["device_milliseconds"] == {"engine": 5.0} and not both.unknown
+    beside = Latency.counted(cpu, 0.005, [engine, library], hidden_cycles=400_000)
+    assert beside.text() == (
+        "≈ 16 ms per inference at 100 MHz: NPU 31 %, engine 31 %, CPU 62 %; 25 % at once"
+    )
     silent = Latency.counted(cpu, None, [Share("dark", "a dark one", 1, 1, device_cycles=None)])
     assert silent.text() == "≈ 10 ms per inference at 100 MHz; without a dark one, of unknown time"
 

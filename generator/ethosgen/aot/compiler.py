@@ -24,7 +24,7 @@ from ethosgen.aot.graph.storage import ALIGNMENT
 from ethosgen.aot.kernels import by_step
 from ethosgen.aot.libraries import FETCH_HEADER, fetch_code, libraries, library_code
 from ethosgen.aot.memory.fetches import with_offsets
-from ethosgen.aot.memory.ordering import estimated_cycles
+from ethosgen.aot.memory.ordering import estimated_cycles, hidden_cycles
 from ethosgen.aot.memory.overlaps import check_memory
 from ethosgen.aot.memory.plan import MemoryPlan, plan_memory
 from ethosgen.aot.memory.record import record_memory
@@ -97,6 +97,7 @@ def compile_program(plan: Plan, name: str) -> Program:
         workspaces=_workspaces(schedule, memory),
         memory=record_memory(schedule, memory),
         cycles=estimated_cycles(schedule),
+        hidden_cycles=hidden_cycles(schedule),
         stream_cycles=schedule.stream_cycles,
         feed=schedule.feed,
         fetches=with_offsets(memory),

@@ -21,7 +21,8 @@ class Latency:
 
     `is_estimate` means that a model counted cycles, which the board's clocks turn into time.
     `unknown` names the parts that the sum leaves out. `devices` are seconds of wrapped
-    accelerators by name, besides their drivers', which the processor's part contains.
+    accelerators by name, besides their drivers', which the processor's part contains. The sum of
+    the parts is longer by `hidden_seconds` than the inference, in which some run at once.
     """
 
     seconds: float
@@ -30,15 +31,26 @@ class Latency:
     hz: int | None = None
     unknown: tuple[str, ...] = ()
     devices: Mapping[str, float] = field(default_factory=dict)
+    hidden_seconds: float = 0.0
 
     @classmethod
-    def counted(cls, cpu: CpuTime, npu_seconds: float | None, shares: Iterable[Share]) -> "Latency":
-        """Return the sum of the parts; a device's declared cycles are of the processor's clock."""
+    def counted(
+        cls,
+        cpu: CpuTime,
+        npu_seconds: float | None,
+        shares: Iterable[Share],
+        hidden_cycles: int = 0,
+    ) -> "Latency":
+        """Return the sum of the parts; a device's declared cycles are of the processor's clock.
+
+        It is less by the `hidden_cycles` of that clock in which several parts run.
+        """
         shares, seconds, hz = tuple(shares), cpu.seconds or 0.0, cpu.hz
         devices = {s.name: s.device_cycles / hz for s in shares if s.device_cycles and hz}
         unknown = (*cpu.unknown, *(s.title for s in shares if s.device_cycles is None))
         total = seconds + (npu_seconds or 0.0) + sum(devices.values())
-        return cls(total, npu_seconds, hz=hz, unknown=unknown, devices=devices)
+        hidden = min(hidden_cycles / hz, sum(devices.values())) if hz else 0.0
+        return cls(total - hidden, npu_seconds, True, hz, unknown, devices, hidden)
 
     def text(self) -> str:
         """Return "≈ 4.4 ms per inference at 32 MHz: NPU 99.8 %, CPU 0.2 %"."""
@@ -48,9 +60,15 @@ class Latency:
         parts = {} if self.npu_seconds is None else {"NPU": self.npu_seconds}
         parts |= self.devices
         if parts and self.seconds:
-            parts["CPU"] = self.seconds - sum(parts.values())
+            whole = self.seconds + self.hidden_seconds
+            parts["CPU"] = whole - sum(parts.values())
             shares = (f"{name} {percent(part / self.seconds)}" for name, part in parts.items())
             text += f": {', '.join(shares)}"
+            text += (
+                f"; {percent(self.hidden_seconds / self.seconds)} at once"
+                if self.hidden_seconds
+                else ""
+            )
         without = ", ".join(self.unknown)
         return f"{text}; without {without}, of unknown time" if without else text
 
@@ -61,6 +79,7 @@ class Latency:
             "milliseconds": rounded(1e3 * self.seconds),
             "npu_milliseconds": None if npu is None else rounded(1e3 * npu),
             "device_milliseconds": {name: rounded(1e3 * s) for name, s in self.devices.items()},
+            "hidden_milliseconds": rounded(1e3 * self.hidden_seconds),
             "is_estimate": self.is_estimate,
             "unknown": list(self.unknown),
         }

@@ -261,7 +261,9 @@ class PlanSummary:
     fused: tuple[str, ...] = ()
     """CPU operators that share a function, "CONV_2D + RELU6"; () before compilation."""
     overlapped: tuple[str, ...] = ()
-    """What accelerators compute while the CPU works, "'sum' on toy beside RELU, ADD"."""
+    """What accelerators compute while others work, "'sum' on toy beside RELU, ADD"."""
+    hidden_cycles: int = 0
+    """The estimated cycles that this saves."""
     arena: ArenaSize | None = None
     """None before compilation."""
     npu_operations: int | None = None

@@ -167,6 +167,8 @@ class Program:
     """What operators and partitions need besides tensors; `tensor` is NO_TENSOR."""
     cycles: int = 0
     """With accelerators that work beside others, the estimated cycles of an inference."""
+    hidden_cycles: int = 0
+    """The estimated cycles that it saves so."""
     stream_cycles: int = 0
     """The estimated cycles that bands of rows take more than whole tensors."""
     fetches: tuple[Fetch, ...] = ()
@@ -197,4 +199,10 @@ class Program:
     def summary(self) -> PlanSummary:
         """Return the plan's figures, with the fused operators and the arena."""
         summary = self.plan.summary()
-        return replace(summary, fused=self.fused, overlapped=self.overlapped, arena=self.arena)
+        return replace(
+            summary,
+            fused=self.fused,
+            overlapped=self.overlapped,
+            hidden_cycles=self.hidden_cycles,
+            arena=self.arena,
+        )

@@ -273,7 +273,7 @@ class Report:
         on_npu = cycles / hz if cycles is not None and hz else None
         if cpu is None or cpu.seconds is None or (self._calls_npu and on_npu is None):
             return None
-        return Latency.counted(cpu, on_npu, self.plan.shares)
+        return Latency.counted(cpu, on_npu, self.plan.shares, self.plan.hidden_cycles)
 
     @property
     def _calls_npu(self) -> bool:

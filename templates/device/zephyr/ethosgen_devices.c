@@ -33,13 +33,14 @@
 #else
 #error "the address of {{ device.label }} on this board is unknown: add a node ethosgen_{{ device.c_name }} with compatible ethosgen,device to boards/on_board.overlay, or [device.boards.{{ board.name }}] to its accelerator.toml and create the project again"
 #endif
-
 {% if device.instances == 1 %}
+
 struct ethosgen_device {{ device.array }} = {
     .base_addr = {{ device.c_name|upper }}_BASE,
     .irq = {{ device.c_name|upper }}_IRQ,
 };
 {% elif device.instance == device.instances - 1 %}
+
 struct ethosgen_device {{ device.array }}[{{ device.instances }}] = {
 {% for instance in devices if instance.array == device.array %}
     { .base_addr = {{ instance.c_name|upper }}_BASE, .irq = {{ instance.c_name|upper }}_IRQ },

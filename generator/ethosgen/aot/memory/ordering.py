@@ -37,8 +37,13 @@ def estimated_cycles(schedule: StepSchedule) -> int:
     return duration(schedule, _costs(schedule)) if starts else 0
 
 
+def hidden_cycles(schedule: StepSchedule) -> int:
+    """Return the cycles that an inference saves because accelerators work beside others."""
+    return estimated_cycles(replace(schedule, waits={})) - estimated_cycles(schedule)
+
+
 @dataclass(frozen=True)
-class _Trial:
+class _Ordering:
     """A schedule with its waits, the time that it takes, and its arena."""
 
     schedule: StepSchedule
@@ -50,7 +55,7 @@ def _fastest(schedule: StepSchedule, may_fail: set[int]) -> StepSchedule:
     """Return the fastest schedule that fits the limit; if none does, the smallest."""
     limit, costs = schedule.plan.options.schedule.arena_bytes, _costs(schedule)
     trials = [
-        _Trial(made, duration(made, costs), _arena_bytes(made))
+        _Ordering(made, duration(made, costs), _arena_bytes(made))
         for made in _orders(schedule, costs, may_fail)
     ]
     most = MOST_BYTES if limit is None else limit

@@ -50,7 +50,7 @@ static void put_signed(uint32_t offset, int32_t value)
 
 static void put_address(uint32_t offset, const void *address)
 {
-    put(offset, (uint32_t)(uintptr_t)address);
+    put(offset, ETHOSGEN_DEVICE_ADDRESS(address));
 }
 
 /* Outputs along one axis whose windows overlap the input in the same way: their windows begin at the same

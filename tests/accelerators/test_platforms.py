@@ -8,8 +8,7 @@ import pytest
 
 from ethosgen import flow
 from ethosgen.host.tools import GCC
-from ethosgen.platforms import CSOLUTION, LIBRARY_ONLY, LINUX, ZEPHYR
-from ethosgen.values.errors import UnsupportedError
+from ethosgen.platforms import CSOLUTION, LIBRARY_ONLY, ZEPHYR
 from ethosgen.values.plan import OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
@@ -211,9 +210,3 @@ def test_a_library_for_a_board_knows_its_interrupt(tmp_path: Path) -> None:
     assert f".irq = {ENGINE_IRQ} }}" in (place / "model/ethosgen_devices.c").read_text()
     told = (place / "README.md").read_text()
     assert f"{ENGINE_BASE:#x}" in told and f"interrupt {ENGINE_IRQ}" in told
-
-
-def test_a_program_for_linux_reaches_no_registers(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedError, match="cannot drive the device 'matrix-engine': use"):
-        make(tmp_path, LINUX, board="aarch64-linux")
-    assert not (tmp_path / "p").exists()

@@ -86,6 +86,19 @@ def test_a_program_over_ssh_is_copied_run_and_removed(
 
 
 @needs_native
+def test_the_places_of_devices_go_along(
+    built_program: BuiltProgram,
+    computer: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ETHOSGEN_DEVICE_MINE", "/dev/uio 0")
+    run_over_ssh(built_program, make_samples(1))
+    _, running = (tmp_path / "calls").read_text().splitlines()
+    assert "ETHOSGEN_DEVICE_MINE='/dev/uio 0' /" in running
+
+
+@needs_native
 def test_words_of_a_login_are_not_the_folder(built_program: BuiltProgram, computer: Path) -> None:
     computer.write_text(SSH.format(before='echo "Welcome to the board"'))
     run_over_ssh(built_program, make_samples(1))

@@ -284,6 +284,8 @@ def _stand_in(name: str, of: str, has_npu: bool) -> Board:
 
 def attaches_models(board: Board) -> bool:
     """Return whether QEMU, with the board or its stand-in, shares memory with models of devices."""
+    if board.linux is not None:
+        return True
     qemu = (_load(board.run.stand_in) if board.run.stand_in else board).run.qemu
     return qemu is not None and qemu.shared is not None
 

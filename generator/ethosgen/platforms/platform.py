@@ -38,8 +38,8 @@ class Platform:
     """Whether it has the applications of `--app`."""
     takes_packs: bool = False
     """Whether its library can also be a CMSIS pack, by `--pack`."""
-    takes_devices: bool = True
-    """Whether its programs reach the registers of devices."""
+    maps_devices: bool = False
+    """Whether its programs map the devices' registers and memory from files."""
     guesses_irqs: bool = True
     """Whether devices without a known interrupt get a spare one, for QEMU."""
     takes_cxx: bool = False
@@ -59,7 +59,7 @@ class Platform:
     has_cache_calls: bool = False
     """Whether the data cache is reached by Zephyr's calls; else by CMSIS's registers."""
     starts_devices: bool = False
-    """Whether its own drivers start the devices, before main()."""
+    """Whether its own code starts the devices, before the networks' init."""
     has_npu_drivers: bool = False
     """Whether its own drivers hold the NPUs and their counters."""
     elf: str = "build/application.elf"

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ethosgen.board import Board, attaches_models, boards_with_models
-from ethosgen.platforms import find_platform, names_of
+from ethosgen.platforms import find_platform
 from ethosgen.values.device import Device, bell_byte
-from ethosgen.values.errors import InputError, UnsupportedError
+from ethosgen.values.errors import InputError
 
 _SOURCE = "ethosgen_devices.c"
 _LIBRARY = ("ethosgen_device.h", "ethosgen_devices.h", _SOURCE)
@@ -16,16 +16,7 @@ QEMU runs such a firmware."""
 
 
 def require_devices(platform: str, board: Board, devices: Sequence[Device]) -> None:
-    """Raise UnsupportedError for a platform whose programs reach no registers.
-
-    InputError for a device without an address on a board that only hardware can run.
-    """
-    if devices and not find_platform(platform).takes_devices:
-        *first, last = names_of(lambda platform: platform.takes_devices)
-        raise UnsupportedError(
-            f"a program for {platform.capitalize()} cannot drive the device '{devices[0].label}': "
-            f"use --platform {', '.join(first)} or {last}"
-        )
+    """Raise InputError for a device without an address on a board that only hardware can run."""
     if not find_platform(platform).boots or attaches_models(board):
         return
     for device in devices:
@@ -85,6 +76,7 @@ def device_facts(
             "bell_byte": bell_byte(index),
             "has_model": device.model is not None,
             "register_bytes": device.register_bytes,
+            "page_bytes": device.page_bytes,
         }
         for index, device in enumerate(devices)
     ]

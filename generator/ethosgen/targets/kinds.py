@@ -100,7 +100,7 @@ class TargetKind:
 def _start_qemu(firmware: Firmware) -> Target:
     info = firmware.info
     if info.board.linux is not None:
-        return QemuUserTarget(firmware.elf, info.board)
+        return QemuUserTarget(firmware.elf, info.board, info.devices)
     board = info.board.on_qemu or info.board
     return QemuTarget(
         QEMU.find(),

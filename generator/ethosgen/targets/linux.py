@@ -3,16 +3,23 @@
 Its console is its standard input and output.
 """
 
+import os
 import shlex
 import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from signal import Signals
+from typing import IO
 
 from ethosgen.board import Board
+from ethosgen.device.process import DeviceProcess, SharedFile
 from ethosgen.host.tools import QEMU_USER, SSH, CommandError, linux_gcc, run_command
 from ethosgen.targets.native import Pipes
 from ethosgen.targets.process import ProcessTarget
+from ethosgen.values.device import Device
 from ethosgen.values.errors import InputError, TargetError, ToolError
 
 _COPY_S = 120.0
@@ -24,6 +31,12 @@ _SIGNAL_STATUS = 128
 """A shell adds it to the number of the signal that ended a program."""
 _C_LIBRARY = "libc.so.6"
 _SAID_CHARACTERS = 500
+DEVICE_VARIABLE = "ETHOSGEN_DEVICE_"
+"""The beginning of the variables that tell a program where its devices are."""
+_BUS_ADDR = 0x8000_0000
+"""Where the devices' models see the shared file: registers first, then the program's data."""
+_SHARED_BYTES = 256 << 20
+"""The most data of a program; the file has no more than is used."""
 _BATCH = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=10")
 """ssh asks nobody for a password: the session has its standard input."""
 
@@ -39,8 +52,11 @@ class PipedTarget(ProcessTarget):
         except ValueError:
             return super()._death(status)
 
-    def _start(self, command: list[str]) -> None:
-        process = self._spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def _start(self, command: list[str], variables: Mapping[str, str] | None = None) -> None:
+        environment = os.environ | (variables or {})
+        process = self._spawn(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+        )
         if process.stdin is not None and process.stdout is not None:
             self._console = Pipes(process.stdin, process.stdout)
 
@@ -48,15 +64,65 @@ class PipedTarget(ProcessTarget):
 class QemuUserTarget(PipedTarget):
     """A program on QEMU's user mode, from entering the context to leaving it."""
 
-    def __init__(self, program: Path, board: Board) -> None:
+    def __init__(self, program: Path, board: Board, devices: Sequence[Device] = ()) -> None:
         super().__init__(QEMU_USER.name)
         self._program = program
         self._board = board
+        self._devices = devices
+        self._models: list[DeviceProcess] = []
+        self._file: IO[bytes] | None = None
+
+    @property
+    def last_fault(self) -> Exception | None:
+        """The fault that ended a device's model, None if there was none."""
+        return next(filter(None, (model.fault for model in self._models)), None)
+
+    def check(self) -> None:
+        """Raise TargetError with the program's output if it has ended, or a model's fault."""
+        for model in self._models:
+            model.check()
+        super().check()
+
+    def settle(self) -> None:
+        """Delete the file that the program has mapped."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def close(self) -> None:
+        """End the program and the models."""
+        super().close()
+        for model in self._models:
+            model.stop()
+        self.settle()
 
     def _open(self) -> None:
         libraries = find_sysroot(self._board)
         place = ["-L", str(libraries)] if libraries else []
-        self._start([str(QEMU_USER.find()), *place, str(self._program)])
+        command = [str(QEMU_USER.find()), *place, str(self._program)]
+        if not self._devices:
+            self._start(command)
+            return
+        self._file = tempfile.NamedTemporaryFile(prefix="ethosgen-")  # noqa: SIM115 - see settle
+        self._start(command, self._start_models(self._file.fileno(), Path(self._file.name)))
+
+    def _start_models(self, handle: int, path: Path) -> dict[str, str]:
+        """Start the models; return the variables that tell the program where the devices are."""
+        pages = [device.page_bytes for device in self._devices]
+        memory, size = sum(pages), sum(pages) + _SHARED_BYTES
+        os.ftruncate(handle, size)
+        shared = SharedFile(handle, 0, size, _BUS_ADDR)
+        part = ("memory", _BUS_ADDR + memory, _SHARED_BYTES, True)
+        variables = {
+            f"{DEVICE_VARIABLE}MEMORY": f"{path}@{memory:#x}:{part[1]:#x}:{_SHARED_BYTES:#x}"
+        }
+        for device, offset in zip(self._devices, accumulate(pages, initial=0), strict=False):
+            variables[f"{DEVICE_VARIABLE}{device.c_name.upper()}"] = f"{path}@{offset:#x}"
+            if device.model is not None:
+                model = DeviceProcess(device)
+                self._models.append(model)
+                model.start(shared, _BUS_ADDR + offset, [part], None)
+        return variables
 
 
 def find_sysroot(board: Board) -> Path | None:
@@ -107,7 +173,12 @@ class SshTarget(PipedTarget):
         folder = self._copy(ssh)
         place = shlex.quote(folder)
         # The folder is removed however the program ends: it ends at the latest with our pipe.
-        script = f"trap 'rm -rf {place}' EXIT; {place}/{self._program.name}"
+        words = (
+            f"{name}={shlex.quote(value)}"
+            for name, value in sorted(os.environ.items())
+            if name.startswith(DEVICE_VARIABLE)
+        )
+        script = f"trap 'rm -rf {place}' EXIT; {' '.join([*words, place])}/{self._program.name}"
         self._start([ssh, *self._ssh, script])
 
     def _copy(self, ssh: str) -> str:

@@ -60,6 +60,11 @@ void ethosgen_device_unmask(void);
 #define ETHOSGEN_DEVICE_BARRIER() __sync_synchronize()
 #endif
 
+/* The address by which a device reaches bytes of the program. */
+#ifndef ETHOSGEN_DEVICE_ADDRESS
+#define ETHOSGEN_DEVICE_ADDRESS(bytes) ((uint32_t)(uintptr_t)(bytes))
+#endif
+
 /*
  * Sleep until (register & mask) == value. Returns 0, ETHOSGEN_DEVICE_TIMEOUT if that takes longer than
  * ETHOSGEN_DEVICE_TIMEOUT_MS, or ETHOSGEN_NOT_INITIALIZED.

@@ -8,7 +8,16 @@
 #ifndef ETHOSGEN_DEVICES_H
 #define ETHOSGEN_DEVICES_H
 
+{% if platform.maps_devices %}
+#define ETHOSGEN_DEVICE_ADDRESS(bytes) ethosgen_device_address(bytes) /* for ethosgen_device.h */
+
+{% endif %}
 #include "ethosgen_device.h"
+{% if platform.maps_devices %}
+
+#include <stddef.h>
+#include <sys/types.h>
+{% endif %}
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,6 +26,34 @@ extern "C" {
 {% for device in devices if device.is_first %}
 extern struct ethosgen_device {{ device.array }}{{ "[%d]"|format(device.instances) if device.instances > 1 }}; /* {{ device.name }} */
 {% endfor %}
+{% if platform.maps_devices %}
+
+/*
+ * Linux gives a program neither registers nor memory that a device reaches. The application opens files
+ * for both, such as /dev/uio0 and /dev/udmabuf0, and calls these functions before any network's init.
+ */
+
+/* Map the registers of a device from a file. `interrupt` is a UIO file that is readable after an
+ * interrupt, or -1: then the registers are polled. Returns 0, or errno of mmap(). */
+int ethosgen_device_map(struct ethosgen_device *device, int file, off_t offset, size_t bytes,
+                        int interrupt);
+
+/*
+ * Move the program's constants and variables, and with them all tensors and weights, into memory that
+ * the devices reach at `address`: the file has `bytes` of it from `offset`. Pointers stay valid. Call it
+ * before the program starts a thread. A caller's own buffers must be variables, too: no device reaches
+ * the stack or the heap. Returns 0, ENOMEM if they do not fit, or errno of mmap().
+ *
+ * Link with -Wl,-z,separate-code, which keeps constants and code in different pages.
+ */
+int ethosgen_device_share(int file, off_t offset, uint32_t address, size_t bytes);
+
+/* The address at which the devices find bytes of the program; ETHOSGEN_DEVICE_NOWHERE for bytes that
+ * they do not reach. */
+uint32_t ethosgen_device_address(const void *bytes);
+
+#define ETHOSGEN_DEVICE_NOWHERE 0xFFFFFFFFu
+{% endif %}
 
 #ifdef __cplusplus
 }

@@ -11,12 +11,25 @@
 
 #include "board.h"
 
+{% if devices %}
+#include "ethosgen_devices.h"
+{% endif %}
 #include "frames.h"
 
 #include <errno.h>
+{% if devices %}
+#include <fcntl.h>
+#include <limits.h>
+{% endif %}
 #include <signal.h>
 #include <stddef.h>
+{% if devices %}
+#include <stdio.h>
+{% endif %}
 #include <stdlib.h>
+{% if devices %}
+#include <string.h>
+{% endif %}
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
@@ -54,9 +67,81 @@ static void end_by_signal(int number)
     _exit(128 + number);
 }
 
+{% if devices %}
+/* The exit status if a device cannot be reached. */
+enum { EXIT_NO_DEVICE = 4 };
+
+static void refuse(const char *variable, const char *why)
+{
+    (void)fprintf(stderr, "the variable %s: %s\n", variable, why);
+    exit(EXIT_NO_DEVICE);
+}
+
+/* Open the file that a variable names, as FILE or FILE@NUMBERS; `numbers` is what follows the @. */
+static int open_named(const char *variable, const char **numbers)
+{
+    const char *place = getenv(variable);
+    char path[PATH_MAX];
+
+    if (place == NULL) {
+        refuse(variable, "is not set; README.md says what it names");
+    }
+    *numbers = strrchr(place, '@');
+    size_t length = *numbers != NULL ? (size_t)(*numbers - place) : strlen(place);
+    if (length >= sizeof(path)) {
+        refuse(variable, "the name is too long");
+    }
+    memcpy(path, place, length);
+    path[length] = '\0';
+    *numbers = *numbers != NULL ? *numbers + 1 : "";
+    int file = open(path, O_RDWR | O_SYNC | O_CLOEXEC);
+    if (file < 0) {
+        refuse(variable, strerror(errno));
+    }
+    return file;
+}
+
+/* Map a device's registers: FILE or FILE@OFFSET. A file of UIO also has its interrupt. */
+static void open_registers(struct ethosgen_device *device, const char *variable, size_t bytes)
+{
+    const char *offset;
+    int file = open_named(variable, &offset);
+    int interrupt = strncmp(getenv(variable), "/dev/uio", strlen("/dev/uio")) == 0 ? file : -1;
+    int error = ethosgen_device_map(device, file, (off_t)strtoll(offset, NULL, 0), bytes, interrupt);
+
+    if (error != 0) {
+        refuse(variable, strerror(error));
+    }
+}
+
+/* Move the program's tensors and weights into the devices' memory: FILE@OFFSET:ADDRESS:BYTES. */
+static void open_memory(const char *variable)
+{
+    const char *numbers;
+    int file = open_named(variable, &numbers);
+    long long offset;
+    unsigned int address;
+    unsigned long long bytes;
+
+    if (sscanf(numbers, "%lli:%x:%lli", &offset, &address, (long long *)&bytes) != 3) {
+        refuse(variable, "write FILE@OFFSET:ADDRESS:BYTES, as in /dev/udmabuf0@0:0x10000000:0x1000000");
+    }
+    int error = ethosgen_device_share(file, (off_t)offset, address, (size_t)bytes);
+    if (error != 0) {
+        refuse(variable, error == ENOMEM ? "the program does not fit into these bytes" : strerror(error));
+    }
+}
+
+{% endif %}
 void board_init(void)
 {
     (void)signal(SIGPIPE, SIG_IGN); /* write() says it too */
+{% for device in devices %}
+    open_registers(&{{ device.symbol }}, "ETHOSGEN_DEVICE_{{ device.c_name|upper }}", {{ "0x%xu"|format(device.page_bytes) }});
+{% endfor %}
+{% if devices %}
+    open_memory("ETHOSGEN_DEVICE_MEMORY");
+{% endif %}
 }
 
 uint32_t board_ticks(void)

@@ -4,13 +4,8 @@ import numpy as np
 import pytest
 
 from ethosgen.samples.drawing import draw_samples
-from ethosgen.studies.trial_networks import (
-    STYLES,
-    TooLargeError,
-    TrialNetwork,
-    trial_codes,
-    trial_network,
-)
+from ethosgen.studies.trial_builder import STYLES, TooLargeError, TrialNetwork
+from ethosgen.studies.trial_networks import trial_codes, trial_network
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.cpu_only import plan_cpu_only

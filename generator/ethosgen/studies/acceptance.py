@@ -10,13 +10,8 @@ import numpy as np
 from ethosgen.backend.protocol import Chain, Wrapped
 from ethosgen.oracle import ORACLES
 from ethosgen.samples.drawing import draw_samples
-from ethosgen.studies.trial_networks import (
-    STYLES,
-    TooLargeError,
-    TrialNetwork,
-    trial_codes,
-    trial_network,
-)
+from ethosgen.studies.trial_builder import STYLES, TooLargeError, TrialNetwork
+from ethosgen.studies.trial_networks import trial_codes, trial_network
 from ethosgen.values.allocation import Allocation
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted

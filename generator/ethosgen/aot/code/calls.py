@@ -39,10 +39,10 @@ def write_calls(
     """Return the partitions' functions and the entry, which returns the first bad status."""
     functions: dict[str, FunctionText] = {}
     calls: list[tuple[str, PartitionCall]] = []
-    for step in schedule.steps:
+    for index, step in enumerate(schedule.steps):
         if step.partition is not None:
             symbol = partition_name(schedule, step.partition, name)
-            calls.append((symbol, partition_call(schedule, step, step.partition, name)))
+            calls.append((symbol, partition_call(schedule, index, step.partition, name)))
             functions[symbol] = _partition(calls[-1][1])
     lines = list(_entry(calls, signature, addresses))
     body = "".join(f"\n  {line}" for line in lines) + "\n}\n"

@@ -10,6 +10,7 @@ from typing import Any
 from ethosgen.aot.code.module import (
     blob_name,
     build_module,
+    kept_variables,
     results_name,
     value_name,
     variable_name,
@@ -122,7 +123,8 @@ def makers(body: Body) -> Mapping[str, int]:
     for index, step in enumerate(body.schedule.steps):
         kernel = body.kernels[index].kernel if index in body.kernels else None
         found |= dict.fromkeys(map(value_name, body.schedule.writes(step)), index)
-        found |= {variable_name(i, index): index for i in (kernel.variables if kernel else ())}
+        kept = kernel.variables if kernel else kept_variables(body.schedule, step)
+        found |= {variable_name(i, index): index for i in kept}
         found |= {workspace_name(index): index, results_name(index): index}
     return found
 

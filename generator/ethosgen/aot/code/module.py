@@ -55,6 +55,11 @@ def variable_name(tensor: int, step: int) -> str:
     return f"{value_name(tensor)}_after_{step}"
 
 
+def kept_variables(schedule: StepSchedule, step: Step) -> tuple[int, ...]:
+    """Return the variables that a wrapped accelerator keeps; the NPU's are in its scratch."""
+    return () if step.partition is None or step.on_npu else schedule.updates(step)
+
+
 def build_module(
     schedule: StepSchedule,
     kernels: Mapping[int, NamedKernel],
@@ -118,10 +123,12 @@ def _emit_step(
     tensors = schedule.graph.tensors
     results = {value_name(i): _tensor_type(tensors[i]) for i in schedule.writes(step)}
     if step.partition:
+        for i in kept_variables(schedule, step):
+            results[variable_name(i, index)] = _tensor_type(tensors[i])
         arguments = [*_partition_reads(schedule, step), *_scratches(schedule.plan, step)]
         symbol = partition_name(schedule, step.partition, name)
         function = partition_function(
-            partition_call(schedule, step, step.partition, name, index in schedule.waits)
+            partition_call(schedule, index, step.partition, name, index in schedule.waits)
         )
     elif named:
         arguments = [a if isinstance(a, str) else value_name(a) for a in named.arguments]
@@ -170,15 +177,17 @@ class PartitionCall:
 
 
 def partition_call(
-    schedule: StepSchedule, step: Step, partition: Partition, name: str, is_start: bool = False
+    schedule: StepSchedule, index: int, partition: Partition, name: str, is_start: bool = False
 ) -> PartitionCall:
     """Return the call of a partition, or only its start.
 
-    The parameters are the blobs and tensors that it reads, then the scratches and tensors that it
-    writes.
+    The parameters are the blobs and tensors that it reads, then the scratches, tensors and
+    variables that it writes.
     """
-    reads = _partition_reads(schedule, step)
+    step = schedule.steps[index]
+    reads, kept = _partition_reads(schedule, step), kept_variables(schedule, step)
     writes = [*_scratches(schedule.plan, step), *map(value_name, schedule.writes(step))]
+    writes += [variable_name(i, index) for i in kept]
     dtypes = {blob_name(b): b.dtype for b in _blobs(schedule.plan, step) if not b.parameter}
     parameters = [CallParameter(variable, dtypes.get(variable, "int8"), True) for variable in reads]
     parameters += [CallParameter(variable, "void", False) for variable in writes]
@@ -187,6 +196,8 @@ def partition_call(
         if not isinstance(argument, Address):
             return argument
         variable = _variable(schedule.plan, argument)
+        if argument.of in kept:
+            variable = variable_name(int(argument.of), index)
         if variable not in (*reads, *writes):
             raise UnsupportedError(
                 f"{partition.name} needs the address of {variable}, which it neither reads nor "

@@ -77,7 +77,7 @@ def _orders(
     is_long = len(schedule.steps) > MOST_STEPS
     if schedule.plan.options.schedule.is_sliced or schedule.feed or is_long:
         return
-    fixed = {i for i, step in enumerate(schedule.steps) if _keeps_place(step)}
+    fixed = {i for i, step in enumerate(schedule.steps) if _keeps_place(schedule, step)}
     freed = _with_free_outputs(schedule)
     for one in (schedule,) if freed is schedule else (schedule, freed):
         for most in range(most_at_once(one), 0, -1):
@@ -105,10 +105,10 @@ def _may_fail(step: Step) -> bool:
     return step.kernel.returns_status if step.kernel else SUBGRAPHS in step.operator.options
 
 
-def _keeps_place(step: Step) -> bool:
+def _keeps_place(schedule: StepSchedule, step: Step) -> bool:
     """Return whether nothing moves across a step: it has a state, or its end is not certain."""
     if step.partition is not None:
-        return False
+        return not step.on_npu and bool(schedule.updates(step))
     return step.kernel is None or bool(step.kernel.variables) or step.kernel.returns_status
 
 

@@ -73,9 +73,11 @@ def is_same_device(one: Partition | None, other: Partition | None) -> bool:
 def is_separate(schedule: StepSchedule, step: Step) -> bool:
     """Return whether a step is a start with its own wait.
 
-    Outputs that the NPU's compiler placed do not have cache lines of their own.
+    Outputs that the NPU's compiler placed, and variables, do not have cache lines of their own.
     """
     if step.partition is None or not step.partition.call.awaited or step.partition.call.copies:
+        return False
+    if schedule.updates(step):
         return False
     return schedule.plan.offsets.keys().isdisjoint(schedule.writes(step))
 

@@ -16,7 +16,7 @@ from ethosgen.backend.wrapped.arguments import (
 )
 from ethosgen.backend.wrapped.external import external_files
 from ethosgen.backend.wrapped.folder import AcceleratorFolder, find_folder, read_folder
-from ethosgen.backend.wrapped.folding import Taken, fold, place_fault
+from ethosgen.backend.wrapped.folding import Taken, fold, place_fault, state_fault
 from ethosgen.backend.wrapped.host_device import CACHE
 from ethosgen.backend.wrapped.instances import choose_instances
 from ethosgen.backend.wrapped.matching import Graphs, Match, find_site, refusal_of, type_refusal
@@ -290,6 +290,7 @@ class WrappedAccelerator:
             refusal_of(match.operation, site, where)
             or self.engine.takes(site)
             or place_fault(plan, match, self.folder.declaration.memory.alignment)
+            or state_fault(match, self.folder.declaration)
             or self._difference(match.operation.difference)
         )
 

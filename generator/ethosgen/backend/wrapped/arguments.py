@@ -70,7 +70,9 @@ class _CallArguments:
 
     def _tensor(self, name: str, tensor: Tensor) -> tuple[str, Argument]:
         if tensor.data is None:
-            const = "" if name.startswith("output") else "const "
+            const = (
+                "" if tensor.is_variable or tensor.index in self.match.site.outputs else "const "
+            )
             return f"{const}{C_TYPES[tensor.dtype]} *", Address(tensor.index)
         if name == "weights":
             array = _packed_weights(self.match, tensor, self.engine)

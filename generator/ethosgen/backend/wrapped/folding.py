@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ethosgen.backend.wrapped.arguments import Parameters
+from ethosgen.backend.wrapped.declaration import Declaration
 from ethosgen.backend.wrapped.folder import AcceleratorFolder
 from ethosgen.backend.wrapped.matching import Match
 from ethosgen.values.allocation import ResidualIndex
@@ -98,6 +99,18 @@ def place_fault(plan: Plan, match: Match, alignment: int) -> str:
     if between & on_npu and plan.offsets:
         return "a partition of the NPU runs between its operators"
     return ""
+
+
+def state_fault(match: Match, declaration: Declaration) -> str:
+    """Return why an accelerator cannot keep the state of a chain, "" if it can or there is none."""
+    tensors = match.site.graph.tensors
+    if not any(tensors[i].is_variable for op in match.site.operators for i in op.inputs if i >= 0):
+        return ""
+    if declaration.memory.local is not None:
+        return "a state cannot be in its own memory"
+    if declaration.memory.alignment > ALIGNMENT:
+        return f"a state has an alignment of {ALIGNMENT} bytes"
+    return "" if declaration.host else "its C does not run on this machine, which keeps the state"
 
 
 def _is_callers(plan: Plan, index: int) -> bool:

@@ -57,7 +57,7 @@ HEAD = """\
 #include <unistd.h>
 """
 MAIN = """\
-enum kind { INPUT, OUTPUT, CONSTANT, SCRATCH };
+enum kind { INPUT, OUTPUT, STATE, CONSTANT, SCRATCH };
 struct memory { enum kind kind; size_t bytes; unsigned char *start; };
 struct part { int32_t (*call)(struct memory *); struct memory *memories; };
 
@@ -100,7 +100,7 @@ int main(void)
         take(&number, sizeof number, stdin);
         struct memory *memories = parts[number].memories;
         for (struct memory *m = memories; m->bytes != SIZE_MAX; m++) {
-            if (m->kind == INPUT) {
+            if (m->kind == INPUT || m->kind == STATE) {
                 take(m->start, m->bytes, stdin);
             } else if (m->kind != CONSTANT) {
                 memset(m->start, 0x5a, m->bytes);
@@ -110,7 +110,7 @@ int main(void)
         fflush(stdout);
         fwrite(&status, sizeof status, 1, answers);
         for (struct memory *m = memories; m->bytes != SIZE_MAX; m++) {
-            if (m->kind == OUTPUT) {
+            if (m->kind == OUTPUT || m->kind == STATE) {
                 fwrite(m->start, 1, m->bytes, answers);
             }
         }
@@ -162,16 +162,16 @@ class HostProgram:
         memories, tensors = self._memories[number], self._plan.residual.tensors
         request = [struct.pack("<I", number)]
         for memory in memories:
-            if memory.kind == "INPUT" and memory.tensor is not None:
+            if memory.kind in ("INPUT", "STATE") and memory.tensor is not None:
                 request.append(np.ascontiguousarray(inputs[tensors[memory.tensor].name]).tobytes())
-        size = 4 + sum(m.size for m in memories if m.kind == "OUTPUT")
+        size = 4 + sum(m.size for m in memories if m.kind in ("OUTPUT", "STATE"))
         answer = self._exchange(b"".join(request), size, partition)
         (status,) = struct.unpack_from("<i", answer)
         if status:
             raise AcceleratorFault(f"{self._call_text(partition)} returned {_status_text(status)}")
         outputs, place = {}, 4
         for memory in memories:
-            if memory.kind == "OUTPUT" and memory.tensor is not None:
+            if memory.kind in ("OUTPUT", "STATE") and memory.tensor is not None:
                 tensor = tensors[memory.tensor]
                 raw = np.frombuffer(answer, tensor.dtype, tensor.elements, place)
                 outputs[tensor.name] = raw.reshape(tensor.shape).copy()
@@ -211,7 +211,7 @@ class HostProgram:
         return [[self._placed(memory, self._device) for memory in memories] for memories in groups]
 
     def _placed(self, memory: _Memory, device: HostDevice) -> _Memory:
-        is_written = memory.kind in ("OUTPUT", "SCRATCH")
+        is_written = memory.kind in ("OUTPUT", "STATE", "SCRATCH")
         name = f"{memory.kind.lower()} '{memory.name}'"
         address = device.place(name, memory.size, self._alignment, is_written)
         return replace(memory, address=address)
@@ -221,8 +221,9 @@ class HostProgram:
         scratches = {scratch.name: scratch for scratch in self._plan.scratches}
         for of in dict.fromkeys(a.of for a in partition.call.arguments if isinstance(a, Address)):
             if isinstance(of, int):
-                kind = "OUTPUT" if of in partition.outputs else "INPUT"
                 tensor = self._plan.residual.tensors[of]
+                kind = "STATE" if _is_state(self._plan, of) else "INPUT"
+                kind = "OUTPUT" if of in partition.outputs else kind
                 yield _Memory(kind, tensor.name, tensor.bytes, of)
             elif of in blobs:
                 yield _Memory("CONSTANT", of, len(blobs[of].data), None, blobs[of].data)
@@ -410,6 +411,11 @@ class HostProgram:
                 if getattr(operation, field) == function:
                     return self._folder.line(f"operator.{number}.{field}")
         return None
+
+
+def _is_state(plan: Plan, tensor: int) -> bool:
+    """Return whether a tensor keeps its value between inferences."""
+    return plan.residual.tensors[tensor].is_variable and tensor not in plan.residual.inputs
 
 
 def _status_text(status: int) -> str:

@@ -103,8 +103,12 @@ def type_refusal(operation: DeclaredOperation, site: ChainSite) -> str:
     dtypes = [graph.tensors[i].dtype for i in ends if i >= 0]
     if wrong := [dtype for dtype in dtypes if dtype not in operation.dtypes]:
         return f"it takes {' and '.join(operation.dtypes)}, not {wrong[0]}"
-    if any(graph.tensors[i].is_variable for op in site.operators for i in op.inputs if i >= 0):
-        return "it cannot keep a variable"
+    named = {i.index for name, i in site.tensors.items() if name in operation.arguments}
+    kept = [
+        i for op in site.operators for i in op.inputs if i >= 0 and graph.tensors[i].is_variable
+    ]
+    if len(set(kept)) < len(kept) or not named.issuperset(kept):
+        return "it cannot keep a variable that is not among its arguments"
     return ""
 
 

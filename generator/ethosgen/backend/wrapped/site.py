@@ -63,6 +63,21 @@ _ADD_SHIFT = {"int8": 20, "int16": 15}
 """The left shift of ADD and SUB (TFLite Micro's add_common.cc)."""
 
 
+_GATES = ("input", "forget", "cell", "output")
+RECURRENT = {
+    "SVDF": ("input", "weights_feature", "weights_time", "bias", "state"),
+    "UNIDIRECTIONAL_SEQUENCE_LSTM": (
+        "input",
+        *(f"input_to_{gate}_weights" for gate in _GATES),
+        *(f"recurrent_to_{gate}_weights" for gate in _GATES),
+        *(f"cell_to_{gate}_weights" for gate in ("input", "forget", "output")),
+        *(f"{gate}_gate_bias" for gate in _GATES),
+        *("projection_weights", "projection_bias", "output_state", "cell_state"),
+    ),
+}
+"""The names of the inputs of operators with a state."""
+
+
 @dataclass(frozen=True)
 class Member:
     """One operator of a chain; the prefix of its terms is "" for the main operator."""
@@ -205,6 +220,8 @@ def roles_of(code: str) -> tuple[str, ...]:
         return ("input", "weights", "bias")
     if code == TRANSPOSED:
         return ("output_shape", "weights", "input", "bias")
+    if code in RECURRENT:
+        return RECURRENT[code]
     return ("input", *(f"input{i}" for i in range(2, 9)))
 
 
@@ -238,7 +255,7 @@ _KERNEL = {"kernel_h", "kernel_w", "pad_top", "pad_left", "pad_bottom", "pad_rig
 _COMPUTED = (
     *("activation_min", "activation_max", "per_channel", "multiplier", "shift", "left_shift"),
     *("input_multiplier", "input_shift", "input2_multiplier", "input2_shift"),
-    *("output_multiplier", "output_shift"),
+    *("output_multiplier", "output_shift", "feature_multiplier", "feature_shift"),
 )
 
 
@@ -330,6 +347,8 @@ def _rescaling(site: ChainSite) -> dict[str, Value]:
     if code in SUMS:
         terms["left_shift"] = _ADD_SHIFT.get(site.graph.tensors[site.main.outputs[0]].dtype, 0)
         rescale = _sum_ratios
+    elif code == "SVDF":
+        rescale = _svdf_ratios
     elif code == "MUL":
         rescale = _product_ratios
     elif len(site.main.inputs) == 1:
@@ -354,6 +373,13 @@ def _sum_ratios(site: ChainSite) -> dict[str, float]:
     twice = 2.0 * max(first, second)
     left = 1 << _ADD_SHIFT[site.graph.tensors[site.main.outputs[0]].dtype]
     return {"input": first / twice, "input2": second / twice, "output": twice / (left * output)}
+
+
+def _svdf_ratios(site: ChainSite) -> dict[str, float]:
+    source, feature, time = (scale_of(site.graph.tensors[i]) for i in site.main.inputs[:3])
+    state = scale_of(site.graph.tensors[site.main.inputs[4]])
+    output = scale_of(site.graph.tensors[site.main.outputs[0]])
+    return {"feature": source * feature / state, "output": state * time / output}
 
 
 def _product_ratios(site: ChainSite) -> dict[str, float]:

@@ -1,0 +1,163 @@
+"""The tensors and operators of trials: small random networks to try an accelerator with."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethosgen.values.dialect import OPS
+from ethosgen.values.network import Operator, Quantization, Tensor
+
+STYLES = ("plain", "saturated", "ties", "equal")
+MOST_BYTES = 1 << 15
+"""Maximum size of a tensor in bytes."""
+SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
+CHANNELS = (1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 24, 32, 48, 64)
+_POINTS = (-128, 127, 0, 3, -5, 64)
+SCALE = 0.05
+FACTORS = {"plain": 1.0, "saturated": 1 / 32, "ties": 1.0, "equal": 1.0}
+
+
+class TooLargeError(Exception):
+    """A random network that is too large for a trial."""
+
+
+@dataclass(frozen=True)
+class TrialNetwork:
+    """One network of a chain; `codes` are its members."""
+
+    codes: tuple[str, ...]
+    dtype: str
+    style: str
+    seed: int
+
+
+class TrialBuilder:
+    """Builds the tensors and operators of trials; `build` has a function for each operator."""
+
+    def __init__(self, build: "Mapping[str, Build]") -> None:
+        self._build = build
+        self.tensors: list[Tensor] = []
+        self.operators: list[Operator] = []
+        self.inputs: list[int] = []
+        self.trial = TrialNetwork((), "int8", "plain", 0)
+        self.random = np.random.default_rng(0)
+
+    def add(self, trial: TrialNetwork) -> int:
+        """Add a chain and return its output."""
+        self.trial = trial
+        self.random = np.random.default_rng([trial.seed, STYLES.index(trial.style)])
+        last: int | None = None
+        for code in trial.codes:
+            last = self._build[code](self, code, last)
+        assert last is not None
+        return last
+
+    # ---- random choices ----
+
+    def one_of(self, choices: Sequence[Any]) -> Any:
+        return choices[int(self.random.integers(len(choices)))]
+
+    @property
+    def is_real(self) -> bool:
+        return self.trial.dtype == "float32"
+
+    @property
+    def factor(self) -> float:
+        """What the scales of outputs are of those that use the whole range."""
+        return FACTORS[self.trial.style]
+
+    @property
+    def is_equal(self) -> bool:
+        return self.trial.style == "equal"
+
+    def scale(self) -> float:
+        if self.is_equal:
+            return SCALE
+        if self.trial.style == "ties":
+            return float(2.0 ** -int(self.random.integers(3, 8)))
+        return float(np.float32(self.random.uniform(0.01, 0.2)))
+
+    def point(self) -> int:
+        middle = 128 if self.trial.dtype == "uint8" else 0
+        if self.is_equal or self.trial.dtype not in ("int8", "uint8"):
+            return middle
+        return middle + int(self.one_of(_POINTS))
+
+    # ---- tensors and operators ----
+
+    def quantized(self, scale: float, point: int) -> Quantization | None:
+        return None if self.is_real else Quantization((float(np.float32(scale)),), (point,))
+
+    def tensor(
+        self,
+        shape: Sequence[int],
+        quantization: Quantization | None,
+        dtype: str | None = None,
+        data: NDArray[Any] | None = None,
+        is_variable: bool = False,
+    ) -> int:
+        index = len(self.tensors)
+        raw = None if data is None else np.ascontiguousarray(data).tobytes()
+        added = Tensor(
+            index,
+            f"t{index}",
+            tuple(shape),
+            dtype or self.trial.dtype,
+            quantization,
+            raw,
+            is_variable,
+        )
+        if added.bytes > MOST_BYTES:
+            raise TooLargeError
+        self.tensors.append(added)
+        return index
+
+    def input(self, shape: Sequence[int], like: int | None = None) -> int:
+        own = self.quantized(self.scale(), self.point())
+        index = self.tensor(shape, own if like is None else self.tensors[like].quantization)
+        self.inputs.append(index)
+        return index
+
+    def image(self, before: int | None) -> int:
+        """Return the previous tensor, or a new input of four dimensions."""
+        if before is not None:
+            return before
+        sizes = (self.one_of(SIZES), self.one_of(SIZES), self.one_of(CHANNELS))
+        return self.input((1, *sizes))
+
+    def operator(
+        self,
+        code: str,
+        inputs: Sequence[int],
+        output: int,
+        inner: tuple[int, ...] = (),
+        **options: Any,
+    ) -> int:
+        chosen = {**OPS[code].defaults(), **options}
+        number, ends = len(self.operators), tuple(inputs)
+        self.operators.append(
+            Operator(number, code, ends, (output,), options=chosen, intermediates=inner)
+        )
+        return output
+
+    def like(self, index: int, shape: Sequence[int] | None = None) -> int:
+        """Add an output with the quantization of another tensor."""
+        source = self.tensors[index]
+        return self.tensor(source.shape if shape is None else shape, source.quantization)
+
+    def shape(self, index: int) -> tuple[int, ...]:
+        return self.tensors[index].shape
+
+    def scale_of(self, index: int) -> float:
+        quantization = self.tensors[index].quantization
+        return quantization.scale[0] if quantization else 1.0
+
+    def constant(self, array: NDArray[Any], quantization: Quantization | None) -> int:
+        return self.tensor(array.shape, quantization, str(array.dtype), array)
+
+
+Build = Callable[[TrialBuilder, str, int | None], int]
+"""Adds an operator after a tensor, or after a new input, and returns its output."""

@@ -21,7 +21,6 @@ from tests.support.networks import NetworkBuilder
 from tests.support.state_accelerators import SOURCE, TOML, write_lstm_folder, write_svdf_folder
 from tests.support.toy_accelerator import changed
 
-
 LOCAL = '[memory.local]\nbytes = 64\nsymbol = "m"\ncopy_in = "a"\ncopy_out = "b"\n'
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ethosgen import flow
+from ethosgen import flow, frontend
 from ethosgen.values.errors import InputError
+from ethosgen.values.levels import described, levels_in
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Criteria, Inputs
@@ -62,6 +63,13 @@ def test_an_example_is_whole_and_exact(folder: Path, name: str) -> None:
     assert report.plan.partitions == 1 and report.plan.npu.startswith("ethos-u")
 
 
+def test_a_file_states_the_levels_of_its_operators(folder: Path) -> None:
+    network = frontend.read(folder / "layers.pte")
+    texts = [described(levels_in(network, op)) for op in network.graph.operators]
+    (text,) = filter(None, texts)
+    assert text.startswith("PRO-INT: ") and "3 x CONV2D" in text and "2 x MAX_POOL2D" in text
+
+
 @needs_qemu
 def test_firmware_with_an_own_accelerator_is_exact(own: Path) -> None:
     verified = flow.verify(
@@ -74,6 +82,18 @@ def test_firmware_with_an_own_accelerator_is_exact(own: Path) -> None:
     assert verified.plan.npu == "ethos-u55-128"
     assert verified.plan.npu_operators == 5
     assert [(s.name, s.operators) for s in verified.plan.shares] == [("matrix-engine", 2)]
+
+
+def test_outputs_are_torchs_up_to_a_step(own: Path) -> None:
+    report = flow.simulate(
+        own / "layers.pte",
+        npu=None,
+        inputs=Inputs(own / "layers_in.npz", None, 0),
+        criteria=Criteria(own / "layers_out.npz", fidelity=1),
+        watch=Watch(),
+    )
+    assert report.passed and report.fidelity is not None
+    assert report.fidelity.equal >= 0.8 * report.fidelity.elements
 
 
 def test_a_missing_accelerator_is_named_in_a_sentence(own: Path) -> None:

@@ -76,7 +76,9 @@ class NpuParts:
         self._whole, is_meant = arm.ops_to_not_decompose(program)
         return self._whole, is_meant
 
-    def _new_refusals(self, program: Any, trials: Mapping[str, "_Trial"]) -> dict[str, str]:
+    def _new_refusals(
+        self, program: Any, trials: Mapping[str, "_TriedPartition"]
+    ) -> dict[str, str]:
         """Return the operators of refused partitions that are refused alone too, else all."""
         new: dict[str, str] = {}
         bad = {tag: trial for tag, trial in trials.items() if trial.refusal}
@@ -101,7 +103,7 @@ class NpuParts:
         program: Any,
         tags: Collection[str],
         groups: Mapping[str, Collection[str]] | None = None,
-    ) -> dict[str, "_Trial"]:
+    ) -> dict[str, "_TriedPartition"]:
         """Lower a copy of a program to TOSA, and plan each partition, or else each group."""
         if not tags:
             return {}
@@ -123,23 +125,23 @@ class NpuParts:
         lowered = to_backend(trial, _Given(PartitionResult(trial, delegations)))
         return {tag: self._trial(data) for tag, data in _delegates(lowered)}
 
-    def _trial(self, data: bytes) -> "_Trial":
+    def _trial(self, data: bytes) -> "_TriedPartition":
         """Plan a partition; what Vela or the check leave on the CPU refuses it."""
         if data.startswith(_FAILED):
-            return _Trial("", data[1:].decode())
+            return _TriedPartition("", data[1:].decode())
         try:
             network = read_source(Source(FORMAT, "partition", data))
             accelerator = find_accelerator(self._spec.npu)
             options = OffloadOptions(check=self._spec.check, allow_fallback=True)
             plan = make_plan(network, PlanSettings(accelerator, options), Watch())
         except EthosgenError as error:
-            return _Trial("", str(error))
+            return _TriedPartition("", str(error))
         reasons = dict.fromkeys(f"{each.code}: {each.reason}" for each in plan.cpu_operators)
-        return _Trial(levels_text(levels_of(network)), "; ".join(reasons))
+        return _TriedPartition(levels_text(levels_of(network)), "; ".join(reasons))
 
 
 @dataclass(frozen=True)
-class _Trial:
+class _TriedPartition:
     """A partition's levels of TOSA, and why the NPU cannot run it, "" if it can."""
 
     levels: str

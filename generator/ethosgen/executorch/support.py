@@ -13,6 +13,7 @@ from ethosgen.values.errors import InputError
 REASON = "ethosgen_reason"
 """A node's note of why no delegate has it."""
 _ENDS = ("quantize_per", "dequantize_per")
+_COPIES = "dim_order_ops."
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,11 @@ def _is_noted(node: Any) -> bool:
 
 
 def is_operator(node: Any) -> bool:
-    """Return whether a node computes something besides quantization and choosing an element."""
+    """Return whether a node does something besides quantization, copies and choosing an element."""
     if node.op != "call_function" or not hasattr(node.target, "_schema"):
         return False
-    return not operator_name(node).partition(".")[2].startswith(_ENDS)
+    name = operator_name(node)
+    return not (name.startswith(_COPIES) or name.partition(".")[2].startswith(_ENDS))
 
 
 def operator_name(node: Any) -> str:

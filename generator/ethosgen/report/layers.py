@@ -7,10 +7,13 @@ from ethosgen.backend import compiled_operators
 from ethosgen.report.calls import CallFacts
 from ethosgen.report.content import PartitionFacts, ReportedErratum, ReportLayer
 from ethosgen.report.operands import attributes_of, operands_of
+from ethosgen.values.levels import described, levels_in
 from ethosgen.values.network import ABSENT, Graph, Operator
 from ethosgen.values.plan import CPU, Plan
 from ethosgen.values.profile import NPU
 
+LEVEL = "TOSA level"
+"""The attribute with an operator's profile and extensions."""
 _NO_CODE = "it needs no code: others use its bytes as they are"
 
 
@@ -100,9 +103,14 @@ class _Figures:
             share=None if is_unknown else round(known / self._total, 6),
             constant_bytes=constants_of(self._graph, operator),
             encoded_bytes=self._encoded.get(index),
-            attributes=attributes_of(self._graph, operator),
+            attributes=attributes_of(self._graph, operator) | self._levels(operator),
             operands=operands_of(self._graph, operator),
         )
+
+    def _levels(self, operator: Operator) -> dict[str, str]:
+        """Return the levels of TOSA that an operator needs, as an attribute."""
+        text = described(levels_in(self._plan.network, operator))
+        return {LEVEL: text} if text else {}
 
     def _place(self, operator: Operator) -> tuple[str, str]:
         placing = self._placings.get(operator.index)

@@ -27,7 +27,7 @@ _EITHER = frozenset(
 """Operators whose integers of 32 bits, or booleans, belong to both profiles."""
 _MOVES = frozenset("CONCAT PAD RESHAPE REVERSE SLICE TILE TRANSPOSE SELECT".split())
 """Operators whose booleans do."""
-_ANY_INT8 = frozenset({"LOGICAL_LEFT_SHIFT", "LOGICAL_RIGHT_SHIFT", "IDENTITY"})
+_ANY_SIZE = frozenset({"LOGICAL_LEFT_SHIFT", "LOGICAL_RIGHT_SHIFT", "IDENTITY"})
 """Operators of both profiles with integers of all sizes."""
 _INT16 = frozenset(
     """
@@ -39,7 +39,7 @@ _INT16 = frozenset(
 _FFT = frozenset({"FFT2D", "RFFT2D"})
 _ROUNDINGS = {"DOUBLE_ROUND": "EXT-DOUBLEROUND", "INEXACT_ROUND": "EXT-INEXACTROUND"}
 _CONTROL = frozenset({"IF", "WHILE"})
-_VARIABLES = frozenset({"VAR_HANDLE", "READ_VARIABLE", "ASSIGN_VARIABLE", "CALL_ONCE"})
+_VARIABLES = frozenset({"READ_VARIABLE", "ASSIGN_VARIABLE"})
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,10 @@ class Level:
 
 
 def levels_of(network: Network) -> list[Level]:
-    """Return the levels of a network's operators in order, if they are TOSA's."""
+    """Return the levels of a network's operators in order, none if they are not TOSA's."""
     graph = network.graph
+    if not network.is_tosa:
+        return []
     return [
         Level(op.code.removeprefix(PREFIX), _output(graph, op), level)
         for op in graph.operators
@@ -62,11 +64,16 @@ def levels_of(network: Network) -> list[Level]:
 
 
 def level_of(graph: Graph, operator: Operator) -> str:
-    """Return the level of one operator: "PRO-INT + EXT-INT16"; "" if it is not TOSA's."""
+    """Return the level of an operator of a TOSA network, such as "PRO-INT + EXT-INT16".
+
+    "" for an operator that stands for none of TOSA's.
+    """
     if operator.code in _CONTROL:
         return f"{EITHER} + EXT-CONTROLFLOW"
     if operator.code in _VARIABLES:
-        return f"{EITHER} + EXT-VARIABLE"
+        value = (*operator.inputs, *operator.outputs)[-1]
+        profile = FLOAT if graph.tensors[value].dtype == "float32" else INTEGER
+        return f"{profile} + EXT-VARIABLE"
     if not operator.code.startswith(PREFIX):
         return ""
     name = operator.code.removeprefix(PREFIX)
@@ -92,7 +99,9 @@ def _is_wide(graph: Graph, operator: Operator, name: str) -> bool:
 def _profile(graph: Graph, operator: Operator, name: str) -> str:
     """Return the profile of an operator without floats."""
     dtypes = {graph.tensors[i].dtype for i in _data(operator)}
-    if name in _ANY_INT8:
+    if "int64" in dtypes:
+        return INTEGER
+    if name in _ANY_SIZE:
         return EITHER
     if name in _EITHER and dtypes <= {"int32", "bool"}:
         return EITHER
@@ -121,14 +130,34 @@ def levels_of_text(text: str) -> list[Level]:
     except (ValueError, TypeError):
         levels = [Level("", "", "")]
     if not all(isinstance(word, str) and word for each in levels for word in vars(each).values()):
-        raise InputError("its levels of TOSA are damaged; export it again")
+        raise InputError("the levels of TOSA in a delegate are damaged; lower the program again")
     return levels
 
 
-def counted_levels(levels: Sequence[Level]) -> Mapping[str, Mapping[str, int]]:
-    """Return how often each operator occurs, by level."""
+def levels_metadata(stated: Mapping[int, str]) -> bytes:
+    """Return the metadata for compiled operators: by index, what `levels_text` wrote."""
+    return json.dumps({str(index): text for index, text in stated.items()}).encode()
+
+
+def levels_in(network: Network, operator: Operator) -> list[Level]:
+    """Return the levels of an operator: its own, or those of what it was compiled from."""
+    own = level_of(network.graph, operator) if network.is_tosa else ""
+    if own:
+        code = operator.code.removeprefix(PREFIX)
+        return [Level(code, _output(network.graph, operator), own)]
+    stated = json.loads(network.metadata.get(LEVELS, b"{}")).get(str(operator.index))
+    return levels_of_text(stated) if stated else []
+
+
+def described(levels: Sequence[Level]) -> str:
+    """Return levels for readers, with the number of each operator if there are several."""
     counts: dict[str, dict[str, int]] = {}
     for each in levels:
         of = counts.setdefault(each.level, {})
         of[each.code] = of.get(each.code, 0) + 1
-    return counts
+    if len(levels) == 1:
+        return levels[0].level
+    return "; ".join(
+        f"{level}: {', '.join(f'{n} x {code}' if n > 1 else code for code, n in of.items())}"
+        for level, of in counts.items()
+    )

@@ -34,7 +34,7 @@ class GraphBuilder:
         return index
 
     def copied(self, tensor: Tensor) -> int:
-        """Add a tensor of another graph."""
+        """Add a tensor of another graph, under its name if that is free."""
         index = len(self.tensors)
         name = unique_name(tensor.name, index, self._taken)
         self.tensors.append(replace(tensor, index=index, name=name))

@@ -65,7 +65,9 @@ def insert(builder: GraphBuilder, part: Graph, inputs: Sequence[int], where: str
         tensors[tensor.index] = index
     for tensor in part.tensors:
         if tensor.index not in tensors:
-            tensors[tensor.index] = builder.copied(tensor)
+            is_output = tensor.index in part.outputs  # the program's outputs have such names
+            name = f"delegate_{tensor.name}" if is_output else tensor.name
+            tensors[tensor.index] = builder.copied(replace(tensor, name=name))
     for operator in part.operators:
         builder.operator(
             operator.code,

@@ -40,6 +40,7 @@ from ethosgen.values.choice import CHOICE
 from ethosgen.values.dialect import CUSTOM
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.grammar import counted
+from ethosgen.values.levels import LEVELS, levels_metadata
 from ethosgen.values.network import PLACEMENT, Network
 from ethosgen.values.source import Source
 
@@ -99,6 +100,8 @@ class _Translation:
         """The value that was written last to each place of ExecuTorch's memory."""
         self._memories: tuple[int, int] = (0, 0)
         """Scratch and fast scratch."""
+        self._levels: dict[int, str] = {}
+        """The levels of TOSA in each call of a delegate that states them, by operator."""
 
     def network(self) -> Network:
         """Return the network."""
@@ -122,8 +125,13 @@ class _Translation:
         """Return the places of compiled delegates' tensors, or what the others are to run on."""
         if self._choice is not None:
             return {CHOICE: self._choice.as_text().encode()}
+        metadata = {}
+        if self._levels:
+            metadata[LEVELS] = levels_metadata(self._levels)
         places = [self._places.get(i, -1) for i in range(len(self._graph.tensors))]
-        return {PLACEMENT: struct.pack(f"<{3 + len(places)}i", 1, 1, len(places), *places)}
+        return metadata | {
+            PLACEMENT: struct.pack(f"<{3 + len(places)}i", 1, 1, len(places), *places)
+        }
 
     def _inputs(self) -> list[int]:
         """Add the method's inputs to the graph."""
@@ -325,6 +333,9 @@ class _Translation:
             f"weights_{delegate}", (len(stream.weights),), "uint8", stream.weights
         )
         memories = (commands, weights, *self._memories)
+        stated = self._method.delegates[delegate].specs.get(LEVELS)
+        if stated is not None:
+            self._levels[len(graph.operators)] = stated.decode("utf-8", "replace")
         graph.operator(CUSTOM, [*memories, *inputs], outputs, custom_code=ETHOS_U)
         for index, port, output in zip(results, stream.outputs, outputs, strict=True):
             target = self._write(index, f"delegate {delegate} writes")

@@ -1,8 +1,12 @@
 """Orders of steps in which devices work at once: their time, their memory, and their C."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pytest
 
 from ethosgen.aot import compile_program
 from ethosgen.aot.schedule.overlap import StepTime, duration, overlapping_order
@@ -10,11 +14,19 @@ from ethosgen.aot.schedule.schedule import StepSchedule, make_schedule
 from ethosgen.aot.schedule.waits import find_waits
 from ethosgen.backend import load_wrapped
 from ethosgen.frontend.tflite.reader import parse_network
+from ethosgen.oracle.tflm import golden_outputs
+from ethosgen.project.memory_facts import memory_facts
+from ethosgen.proof.ownership import Ownership
+from ethosgen.samples.drawing import random_samples
 from ethosgen.values.plan import IoStyle, OffloadOptions, Plan
 from ethosgen.values.program import Program
 from ethosgen.values.schedule import Schedule
 from ethosgen.verdict.cpu_only import plan_cpu_only
+from tests.support.aot_harness import GeneratedC
+from tests.support.lazy_accelerator import write_lazy_instances
+from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder
+from tests.support.toy_accelerator import PLAIN
 from tests.support.twin_accelerator import write_twins
 
 
@@ -101,3 +113,46 @@ def test_a_step_that_may_end_the_run_is_not_passed(tmp_path: Path) -> None:
     moved = replace(schedule, steps=tuple(schedule.steps[i] for i in order))
     assert find_waits(moved, ()) == {0: 2, 1: 3}
     assert find_waits(moved, {2}) == {0: 2}, "the second is awaited at once"
+
+
+def random_sums(seed: int) -> bytes:
+    """Return a random network of sums that the toy takes, and of others that it does not."""
+    random = np.random.default_rng(seed)
+    net = NetworkBuilder("sums", seed=seed)
+    shape = (1, int(random.integers(17, 90)))
+    made = [net.input(shape, name=name, **PLAIN) for name in "xy"]
+    for number in range(int(random.integers(8, 24))):
+        one, other = (made[int(i)] for i in random.integers(max(0, len(made) - 7), len(made), 2))
+        if random.random() < 0.6 and one != other:
+            made.append(net.add(one, other, **PLAIN))
+        elif random.random() < 0.5:
+            made.append(net.relu(one, **PLAIN))
+        else:
+            product = net.mul(one, other, scale=0.03, zero_point=number)
+            made.append(net.quantize(product, "int8", **PLAIN))
+    count = int(random.integers(1, 4))
+    return net.build(*dict.fromkeys(made[-count:]))
+
+
+@needs_gcc
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["lazy", "eager"])
+@pytest.mark.parametrize("seed", range(12))
+def test_random_networks_on_several_devices_are_exact(seed: int, form: str, tmp_path: Path) -> None:
+    """Lazy and eager devices disagree about when they use memory: see lazy_accelerator.py."""
+    folder = write_lazy_instances(tmp_path / "toy", form, 2 + seed % 2)
+    network = replace(parse_network(random_sums(seed), "sums.tflite"), name="sums")
+    io = list(IoStyle)[seed % 2]
+    plan = load_wrapped(str(folder)).compile(plan_cpu_only(network, io), {})
+    program = compile_program(plan, "sums")
+    place = tmp_path / "run"
+    place.mkdir()
+    (place / "toy").symlink_to(folder)
+    flags = [f"-I{place}", str(folder / "toy_add.c"), "-Wno-conversion"]
+    compiled = GeneratedC(program, place, flags=flags)
+    samples = random_samples(network, 3, seed=seed)
+    for sample, wanted in zip(samples, golden_outputs(network, samples), strict=True):
+        status, outputs = compiled.run(sample)
+        assert status == 0
+        assert all(np.array_equal(outputs[name], wanted[name]) for name in wanted)
+    Ownership(json.loads(json.dumps(memory_facts(program))), lambda _: ()).walk()

@@ -127,7 +127,8 @@ class Ownership:
             if (self._bytes(held) != owner).any():
                 raise WrongAccessError(f"{step['name']} writes into '{held.name}'")
         if step["until"] > number + 1:
-            used = self._used(step, current.values())
+            own = [held for held in current.values() if held.first == number]
+            used = self._used(step, own)
             written = frozenset(map(self._group, step["writes"]))
             self._busy.append(
                 _Running(step["until"], step["name"], step.get("device", ""), used, written)

@@ -13,7 +13,10 @@ from tests import ROOT
 from tests.support.changes import PYPROJECT, importers, requirements
 from tests.support.choice import (
     EIGHTHS,
+    TESTED,
+    commits_of_tested,
     eighths_of_touched,
+    eighths_of_untouched,
     files,
     is_chosen,
     is_core,
@@ -187,6 +190,21 @@ def test_the_more_parts_a_change_touches_the_less_of_each_runs(touched: int, eig
     changed = [part.tests[0] for part in sorted(PARTS, key=lambda part: part.is_drawn)[:touched]]
     assert eighths_of_touched(changed) == eighths
     assert eighths_of_touched(None) == EIGHTHS
+
+
+def test_a_part_may_have_passed_later_than_the_rest() -> None:
+    assert commits_of_tested("abc\ndef corpus\n") == ("abc", {"corpus": "def"})
+    assert commits_of_tested("") == ("", {})
+    corpus = next(part for part in PARTS if part.name == "corpus")
+    assert eighths_of_untouched(corpus, None) == EIGHTHS // 4
+    everywhere = ["generator/ethosgen/values/network.py"]
+    plain = next(part for part in PARTS if not part.is_drawn)
+    assert eighths_of_untouched(plain, everywhere) == 1 and not eighths_of_untouched(plain, [])
+
+
+def test_each_line_of_tested_names_a_part() -> None:
+    first, later = commits_of_tested(TESTED.read_text())
+    assert len(first) == 40 and later.keys() <= {part.name for part in PARTS}
 
 
 def test_tests_of_a_file_run_together_unless_their_part_is_drawn() -> None:

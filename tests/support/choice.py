@@ -14,7 +14,8 @@ from tests.support.changes import changes, git
 from tests.support.parts import EVERYWHERE, HEAVY, PARTS, REQUIREMENTS, Part, part_of
 
 TESTED = ROOT / ".ci" / "tested"
-"""The commit at which every test passed."""
+"""The commit at which every test passed. Lines below it have a later commit at which all tests of a
+part passed, and the part's name."""
 EIGHTHS = 8
 WHOLE_PARTS = 4
 """A change that touches no more parts runs the whole of each; one that touches all, an eighth."""
@@ -41,10 +42,17 @@ def is_drawn(part: Part, test: str, commit: str, eighths: int) -> bool:
 
 def eighths_of(part: Part, changed: Sequence[str] | None) -> int:
     """Return how many eighths of a part's heavy tests a change runs."""
-    least = EIGHTHS // 4 if part.is_drawn else 1
     if is_touched(part, changed):
+        least = EIGHTHS // 4 if part.is_drawn else 1
         return EIGHTHS if part.runs_whole else max(least, eighths_of_touched(changed))
-    return least if part.is_drawn or is_everywhere(changed) else 0
+    return eighths_of_untouched(part, changed)
+
+
+def eighths_of_untouched(part: Part, changed: Sequence[str] | None) -> int:
+    """Return how many eighths of a part run after a change of others."""
+    if part.is_drawn:
+        return EIGHTHS // 4
+    return 1 if is_everywhere(changed) else 0
 
 
 def eighths_of_touched(changed: Sequence[str] | None) -> int:
@@ -107,6 +115,10 @@ def runs(config: pytest.Config, part: Part, test: str) -> bool:
 @cache
 def _eighths(part: Part) -> int:
     """Return the eighths that run after the change."""
+    _, later = commits_of_tested(TESTED.read_text() if TESTED.is_file() else "")
+    since = changes(later[part.name]) if part.name in later else None
+    if since is not None and not is_touched(part, since):
+        return eighths_of_untouched(part, _changes())
     return eighths_of(part, _changes())
 
 
@@ -119,8 +131,14 @@ def _commit() -> str:
 @cache
 def _changes() -> tuple[str, ...] | None:
     """Return the paths that differ from the last tested commit, None if it is unknown."""
-    tested = TESTED.read_text().strip() if TESTED.is_file() else ""
+    tested, _ = commits_of_tested(TESTED.read_text() if TESTED.is_file() else "")
     return changes(tested) if tested else None
+
+
+def commits_of_tested(text: str) -> tuple[str, dict[str, str]]:
+    """Return the commit at which all tests passed, and later ones by the names of parts."""
+    first, *others = [line.split(maxsplit=1) for line in text.splitlines()] or [[""]]
+    return first[0], {name: commit for commit, name in others}
 
 
 def note_tested() -> None:

@@ -68,6 +68,9 @@ def _of(*rooms: str) -> tuple[str, ...]:
     return tuple(_GENERATOR + room for room in rooms)
 
 
+_STREAMS = "accelerator", "isa", "isa_u85", "memory_system"
+_CALLS = "family", "firmware", "inspection", "invocation", "payload", "pmu_event", "stream"
+"""How firmware calls the NPU: modules that change neither streams nor what the model computes."""
 _WAYS = (
     *("docs/from_keras.md", "docs/from_onnx.md", "docs/from_project.md", "docs/from_pytorch.md"),
     "docs/over_the_air.md",
@@ -174,7 +177,11 @@ PARTS = (
             "tests/backend/ethosu/offload/test_errata_rescaling.py",
             "tests/backend/ethosu/simulator/test_fuzz.py",
         ),
-        (*_of("backend/ethosu/"), "tests/errata/", f"{PYPROJECT}: ethos-u-vela"),
+        (
+            *_of("backend/ethosu/simulator/", "backend/ethosu/offload/"),
+            *_of(*(f"backend/ethosu/{name}.py" for name in _STREAMS)),
+            *("tests/errata/", f"{PYPROJECT}: ethos-u-vela"),
+        ),
         is_drawn=True,
         runs_whole=True,
     ),
@@ -287,7 +294,11 @@ PARTS = (
             "tests/targets/test_stack.py",
             "tests/targets/test_weights_on_qemu.py",
         ),
-        (*_of("aot/code/", "board/", "device/", "targets/", "toolchain/"), "boards/", "templates/"),
+        (
+            *_of("aot/code/", "board/", "device/", "targets/", "toolchain/"),
+            *_of(*(f"backend/ethosu/{name}.py" for name in _CALLS)),
+            *("boards/", "templates/"),
+        ),
         is_drawn=True,
     ),
     Part(

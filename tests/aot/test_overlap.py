@@ -26,7 +26,7 @@ from tests.support.aot_harness import GeneratedC
 from tests.support.lazy_accelerator import write_lazy_instances
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder
-from tests.support.toy_accelerator import PLAIN
+from tests.support.toy_accelerator import PLAIN, changed
 from tests.support.twin_accelerator import write_twins
 
 
@@ -115,6 +115,14 @@ def test_a_step_that_may_end_the_run_is_not_passed(tmp_path: Path) -> None:
     assert find_waits(moved, {2}) == {0: 2}, "the second is awaited at once"
 
 
+def compiled_c(program: Program, folder: Path, place: Path) -> GeneratedC:
+    """Return the program's C, compiled with the toy's."""
+    place.mkdir()
+    (place / "toy").symlink_to(folder)
+    flags = [f"-I{place}", str(folder / "toy_add.c"), "-Wno-conversion"]
+    return GeneratedC(program, place, flags=flags)
+
+
 def random_sums(seed: int) -> bytes:
     """Return a random network of sums that the toy takes, and of others that it does not."""
     random = np.random.default_rng(seed)
@@ -145,14 +153,31 @@ def test_random_networks_on_several_devices_are_exact(seed: int, form: str, tmp_
     io = list(IoStyle)[seed % 2]
     plan = load_wrapped(str(folder)).compile(plan_cpu_only(network, io), {})
     program = compile_program(plan, "sums")
-    place = tmp_path / "run"
-    place.mkdir()
-    (place / "toy").symlink_to(folder)
-    flags = [f"-I{place}", str(folder / "toy_add.c"), "-Wno-conversion"]
-    compiled = GeneratedC(program, place, flags=flags)
+    compiled = compiled_c(program, folder, tmp_path / "run")
     samples = random_samples(network, 3, seed=seed)
     for sample, wanted in zip(samples, golden_outputs(network, samples), strict=True):
         status, outputs = compiled.run(sample)
         assert status == 0
         assert all(np.array_equal(outputs[name], wanted[name]) for name in wanted)
     Ownership(json.loads(json.dumps(memory_facts(program))), lambda _: ()).walk()
+
+
+@needs_gcc
+def test_after_a_call_has_failed_nothing_is_at_work(tmp_path: Path) -> None:
+    """Else the first device would refuse the start of the next run, with another status."""
+    folder = write_lazy_instances(tmp_path / "toy", "lazy", 2)
+    driver = folder / "toy_add.c"
+    told = "    jobs[instance].one = a;\n"
+    fails = f"    if (instance == 1) {{ return 78; }}\n{told}"
+    driver.write_text(changed(told, fails, driver.read_text()))
+    net = NetworkBuilder("sums", seed=1)
+    x, y = net.input((1, 40), name="x", **PLAIN), net.input((1, 40), name="y", **PLAIN)
+    left, right = net.add(x, y, **PLAIN), net.add(y, x, **PLAIN)
+    data = net.build(net.mul(left, right, scale=0.03))
+    network = replace(parse_network(data, "sums.tflite"), name="sums")
+    plan = load_wrapped(str(folder)).compile(plan_cpu_only(network, IoStyle.ARENA), {})
+    program = compile_program(plan, "sums")
+    assert program.overlapped == ("'add_2' on toy[0] beside 'add_3' on toy[1]",)
+    compiled = compiled_c(program, folder, tmp_path / "run")
+    (sample,) = random_samples(network, 1, seed=0)
+    assert [compiled.run(sample)[0] for _ in range(3)] == [78, 78, 78]

@@ -67,10 +67,24 @@ def example(name: str) -> tuple[Any, tuple[Any, ...]]:
 
     if name in MODEL_NAME_TO_MODEL:
         module, inputs, *_ = EagerModelFactory.create_model(*MODEL_NAME_TO_MODEL[name])
-        return module.eval(), tuple(inputs)
+        return settled(module, tuple(inputs)), tuple(inputs)
     from executorch.backends.arm.scripts.aot_arm_compiler import MODELS
 
     return MODELS[name]().eval(), tuple(MODELS[name].example_input)
+
+
+def settled(module: Any, inputs: tuple[Any, ...]) -> Any:
+    """Return a module whose batch norms know the range of values: else outputs are constant."""
+    norms = [m for m in module.modules() if isinstance(m, torch.nn.modules.batchnorm._BatchNorm)]
+    if norms:
+        for norm in norms:
+            norm.reset_running_stats()
+            norm.momentum = None
+        module.train()
+        with torch.no_grad():
+            for _ in range(4):
+                module(*(torch.randn(8, *x.shape[1:]) for x in inputs))
+    return module.eval()
 
 
 def lower(name: str, folder: Path, spec: Any) -> None:

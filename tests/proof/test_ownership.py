@@ -309,7 +309,9 @@ def test_outputs_and_devices_of_what_still_runs_are_taboo() -> None:
     held = [("tensor", 16 * at, 16) for at in (0, 1, 2, 3, 4)]
     assert fault(chain(*steps, blocks=held, arena=80), []) == ""
     again = [*steps[:2], {**steps[2], "device": "a[0]"}, steps[3]]
-    assert "S2 starts a[0] during S0" in fault(chain(*again, blocks=held, arena=80), [])
+    assert "a[0] is still at work on S0 at the start of S2" in fault(
+        chain(*again, blocks=held, arena=80), []
+    )
     early = [*steps[:2], {**steps[2], "reads": [2]}, steps[3]]
     assert "S2 reads what S1 is still writing" in fault(chain(*early, blocks=held, arena=80), [])
 

@@ -138,7 +138,9 @@ class Ownership:
         """Raise WrongAccessError if a step needs an accelerator, or its outputs, before its end."""
         for busy in self._busy:
             if step.get("device") and step["device"] == busy.device:
-                raise WrongAccessError(f"{step['name']} starts {busy.device} during {busy.name}")
+                raise WrongAccessError(
+                    f"{busy.device} is still at work on {busy.name} at the start of {step['name']}"
+                )
             if not busy.written.isdisjoint(map(self._group, step["reads"])):
                 raise WrongAccessError(f"{step['name']} reads what {busy.name} is still writing")
 

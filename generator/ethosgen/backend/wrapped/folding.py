@@ -9,6 +9,7 @@ from ethosgen.backend.wrapped.folder import AcceleratorFolder
 from ethosgen.backend.wrapped.matching import Match
 from ethosgen.values.allocation import ResidualIndex
 from ethosgen.values.dialect import CUSTOM
+from ethosgen.values.grammar import counted
 from ethosgen.values.network import ABSENT, Graph, Operator
 from ethosgen.values.plan import IoStyle, Partition, Plan
 
@@ -109,7 +110,7 @@ def state_fault(match: Match, declaration: Declaration) -> str:
     if declaration.memory.local is not None:
         return "a state cannot be in its own memory"
     if declaration.memory.alignment > ALIGNMENT:
-        return f"a state has an alignment of {ALIGNMENT} bytes"
+        return f"a state has an alignment of {counted(ALIGNMENT, 'byte')}"
     return "" if declaration.host else "its C does not run on this machine, which keeps the state"
 
 

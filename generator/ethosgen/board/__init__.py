@@ -291,8 +291,12 @@ def attaches_models(board: Board) -> bool:
 
 
 def boards_with_models() -> str:
-    """Return the names of the boards on which QEMU attaches models of devices, for messages."""
-    return ", ".join(name for name in board_names() if attaches_models(load_board(name)))
+    """Return the names of the boards on which QEMU attaches models of devices, for messages.
+
+    A computer with Linux does not stand for another board.
+    """
+    boards = ((name, load_board(name)) for name in board_names())
+    return ", ".join(n for n, board in boards if board.linux is None and attaches_models(board))
 
 
 def find_blanks(name_or_path: str) -> str | None:

@@ -269,5 +269,5 @@ def described(table: CostTable) -> list[str]:
         before = "no estimate" if known is None else f"estimated {known + call.facts.start:,}"
         parts = f" ({call.driver:,} of the driver)" if call.device else ""
         total = call.cycles + call.facts.start
-        lines.append(f"  {call.network}, {call.output}: {total:,} cycles{parts}, {before}")
+        lines.append(f"  {call.network}, {call.output}: {counted(total, 'cycle')}{parts}, {before}")
     return lines

@@ -244,7 +244,7 @@ def test_a_call_costs_few_instructions(tmp_path: Path) -> None:
     assert text.count(start) == 1
     driver.write_text(text.replace(start, f"    return 0;\n{start}"))
     info = open_project(place)
-    device = load_wrapped(ENGINE).device
+    (device,) = load_wrapped(ENGINE).devices
     assert device is not None
     known = replace(info, devices=unite([device]))
     sample = {t.name: np.zeros(t.shape, t.dtype) for t in info.network.inputs}

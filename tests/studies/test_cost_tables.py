@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ethosgen.backend import load_wrapped, wrapped_of
+from ethosgen.backend.protocol import AcceleratorCall
 from ethosgen.flow import RunOptions
 from ethosgen.flow.planning import PlanSettings, make_plan, read
 from ethosgen.host.resources import resource_folder
@@ -15,6 +16,7 @@ from ethosgen.studies.cost_tables import (
     CostRequest,
     CostTable,
     MeasuredCall,
+    described,
     measure_costs,
     write_tables,
 )
@@ -67,7 +69,7 @@ def test_calls_take_what_driver_and_engine_take(tables: list[CostTable]) -> None
     for call in (*convolutions.calls, *dense.calls):
         assert call.facts.start * 0.9 < call.driver < call.facts.start * 1.4
         assert call.facts.cycles is not None
-        assert call.cycles + call.facts.start == call.driver + call.device
+        assert call.cycles == call.device and call.total == call.driver + call.device
 
 
 @needs_gcc
@@ -144,13 +146,24 @@ def test_a_network_must_use_the_accelerator(tmp_path: Path) -> None:
 
 
 def test_of_equal_calls_the_slowest_counts() -> None:
-    from ethosgen.backend.protocol import AcceleratorCall
-
     facts = AcceleratorCall(0, {"input_h": 8}, None, 100)
-    calls = tuple(MeasuredCall("net", "x", facts, driver, 50) for driver in (300, 400, 20))
+    calls = tuple(MeasuredCall("net", "x", facts, driver, 0) for driver in (300, 400, 20))
     table = CostTable(0, ("CONV_2D",), ("input_h",), calls)
-    assert table.text() == "input_h,cycles\n8,350\n"
+    assert table.text() == "input_h,cycles\n8,300\n"
     assert calls[2].cycles == 0  # the declared start is more than what was measured
+
+
+def test_a_declared_start_that_is_wrong_gets_a_note() -> None:
+    facts = AcceleratorCall(0, {"input_h": 8}, 70, 700)
+    call = MeasuredCall("net", "x", facts, 300, 50)
+    assert call.cycles == 50 and call.total == 350
+    lines = described(CostTable(0, ("CONV_2D",), ("input_h",), (call,)))
+    assert lines[1:] == [
+        "  net, x: 350 cycles (300 of the driver), estimated 770",
+        "  note: `start` is declared as 700, but the driver took 300",
+    ]
+    near = MeasuredCall("net", "x", facts, 650, 50)
+    assert len(described(CostTable(0, ("CONV_2D",), ("input_h",), (near,)))) == 2
 
 
 def test_a_reason_does_not_claim_more_than_the_plan(tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ from ethosgen.values.watch import Watch
 CYCLES = "cycles"
 _SIZES = ("_batches", "_h", "_w", "_channels")
 _FLAGS = "has_"
+_NEAR = 0.75
+"""A declared start that differs by more is worth a note."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,13 @@ class MeasuredCall:
 
     @property
     def cycles(self) -> int:
-        """The cycles of the call, without its declared start."""
-        return max(self.driver + self.device - self.facts.start, 0)
+        """The cycles of the call without its start: the device's, or what exceeds the declared."""
+        return self.device or max(self.driver - self.facts.start, 0)
+
+    @property
+    def total(self) -> int:
+        """The cycles of the whole call."""
+        return self.driver + self.device
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,7 @@ class CostTable:
                 {
                     "network": call.network,
                     "output": call.output,
-                    "cycles": call.cycles + call.facts.start,
+                    "cycles": call.total,
                     "driver_cycles": call.driver,
                     "device_cycles": call.device,
                     "start": call.facts.start,
@@ -268,6 +275,11 @@ def described(table: CostTable) -> list[str]:
         known = call.facts.cycles
         before = "no estimate" if known is None else f"estimated {known + call.facts.start:,}"
         parts = f" ({call.driver:,} of the driver)" if call.device else ""
-        total = call.cycles + call.facts.start
-        lines.append(f"  {call.network}, {call.output}: {counted(total, 'cycle')}{parts}, {before}")
+        total = counted(call.total, "cycle")
+        lines.append(f"  {call.network}, {call.output}: {total}{parts}, {before}")
+    starts = {call.facts.start: call.driver for call in table.calls if call.device}
+    for start, driver in starts.items():
+        if not _NEAR < driver / max(start, 1) < 1 / _NEAR:
+            note = f"`start` is declared as {start:,}, but the driver took {driver:,}"
+            lines.append(f"  note: {note}")
     return lines

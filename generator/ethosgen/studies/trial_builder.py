@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 from ethosgen.values.dialect import OPS
 from ethosgen.values.network import Operator, Quantization, Tensor
 
-STYLES = ("plain", "saturated", "ties", "equal")
-MOST_BYTES = 1 << 15
-"""Maximum size of a tensor in bytes."""
+LARGE = "large"
+"""The style of images that a small memory of an accelerator's own does not hold whole."""
+STYLES = ("plain", "saturated", "ties", "equal", LARGE)
+MOST_BYTES, MOST_LARGE_BYTES = 1 << 15, 1 << 17
+"""Maximum sizes of a tensor in bytes."""
 SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
 CHANNELS = (1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 24, 32, 48, 64)
+_LARGE_SIZES, _LARGE_CHANNELS = (21, 32, 40, 57), (8, 24, 40)
 _POINTS = (-128, 127, 0, 3, -5, 64)
 SCALE = 0.05
-FACTORS = {"plain": 1.0, "saturated": 1 / 32, "ties": 1.0, "equal": 1.0}
+FACTORS = {"plain": 1.0, "saturated": 1 / 32, "ties": 1.0, "equal": 1.0, LARGE: 1.0}
 
 
 class TooLargeError(Exception):
@@ -56,6 +59,16 @@ class TrialBuilder:
         return last
 
     # ---- random choices ----
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The heights and widths of images."""
+        return _LARGE_SIZES if self.trial.style == LARGE else SIZES
+
+    @property
+    def channels(self) -> tuple[int, ...]:
+        """The numbers of channels."""
+        return _LARGE_CHANNELS if self.trial.style == LARGE else CHANNELS
 
     def one_of(self, choices: Sequence[Any]) -> Any:
         return choices[int(self.random.integers(len(choices)))]
@@ -110,7 +123,7 @@ class TrialBuilder:
             raw,
             is_variable,
         )
-        if added.bytes > MOST_BYTES:
+        if added.bytes > (MOST_LARGE_BYTES if self.trial.style == LARGE else MOST_BYTES):
             raise TooLargeError
         self.tensors.append(added)
         return index
@@ -125,7 +138,7 @@ class TrialBuilder:
         """Return the previous tensor, or a new input of four dimensions."""
         if before is not None:
             return before
-        sizes = (self.one_of(SIZES), self.one_of(SIZES), self.one_of(CHANNELS))
+        sizes = (self.one_of(self.sizes), self.one_of(self.sizes), self.one_of(self.channels))
         return self.input((1, *sizes))
 
     def operator(

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from ethosgen.studies.trial_builder import (
-    CHANNELS,
     FACTORS,
     SCALE,
     SIZES,
@@ -121,7 +120,7 @@ def _kernel(maker: TrialBuilder) -> tuple[int, int]:
 def _convolution(maker: TrialBuilder, code: str, before: int | None) -> int:
     source, kernel = maker.image(before), _kernel(maker)
     options, sizes = _window(maker, source, kernel)
-    inner, outer = maker.shape(source)[-1], int(maker.one_of(CHANNELS))
+    inner, outer = maker.shape(source)[-1], int(maker.one_of(maker.channels))
     weights = _weights(maker, (outer, *kernel, inner), 0)
     return _layer(maker, code, source, weights, (1, *sizes, outer), **options)
 
@@ -139,8 +138,8 @@ def _depthwise(maker: TrialBuilder, code: str, before: int | None) -> int:
 def _fully_connected(maker: TrialBuilder, code: str, before: int | None) -> int:
     source = before
     if source is None:
-        source = maker.input((int(maker.one_of((1, 1, 2, 5))), int(maker.one_of(CHANNELS))))
-    inner, outer = maker.shape(source)[-1], int(maker.one_of(CHANNELS))
+        source = maker.input((int(maker.one_of((1, 1, 2, 5))), int(maker.one_of(maker.channels))))
+    inner, outer = maker.shape(source)[-1], int(maker.one_of(maker.channels))
     rows = math.prod(maker.shape(source)[:-1])
     return _layer(maker, code, source, _weights(maker, (outer, inner), 0), (rows, outer))
 

@@ -59,11 +59,6 @@ CASES = {
         'call = "toy_add"\nweights = "OHWI"',
         r"line 17: operator\[0\].weights: ADD has no weights",
     ),
-    "both kinds of cycles": (
-        'cycles = "output_elements"',
-        'cycles = 3\ncycles_table = "x.csv"',
-        "cycles are given already",
-    ),
     "no TOML": ("schema = 1", "schema = ", "is not TOML"),
 }
 

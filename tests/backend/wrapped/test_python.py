@@ -103,9 +103,24 @@ def test_measured_cycles_are_looked_up(model: Path, tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "conv", toml, HEADER, SOURCE, measured__csv=table)
     offers = load_wrapped(str(folder)).offers(plan_of(model), {})
     assert [offer.cycles for offer in offers.values()] == [1234, None]
-    (folder / "measured.csv").write_text("output_channels\n8\n")
-    with pytest.raises(InputError, match=r"measured\.csv' is not a table of cycles"):
-        load_wrapped(str(folder)).offers(plan_of(model), {})
+    for wrong, said in (
+        ("output_channels\n8\n", r"measured\.csv' is not a table of cycles"),
+        ("output_channels,cycles\n8,12\n3,-4\n", r"row 3: .* whole number, but is '3,-4'"),
+        ("output_channels,cycles\n8\n", r"row 2: it must have 2 values"),
+        ("output_chanels,cycles\n8,1\n", r"'output_chanels' \(did you mean 'output_channels'\?\)"),
+    ):
+        (folder / "measured.csv").write_text(wrong)
+        with pytest.raises(InputError, match=said):
+            load_wrapped(str(folder)).offers(plan_of(model), {})
+
+
+def test_a_formula_estimates_what_was_not_measured(model: Path, tmp_path: Path) -> None:
+    formula = 'cycles = "output_elements * kernel_h * kernel_w * input_channels / 4"'
+    toml = changed(formula, 'cycles = 77\ncycles_table = "measured.csv"', TOML)
+    table = "output_channels,cycles,kernel_h\n8,1234,3\n"
+    folder = write_folder(tmp_path / "conv", toml, HEADER, SOURCE, measured__csv=table)
+    offers = load_wrapped(str(folder)).offers(plan_of(model), {})
+    assert [offer.cycles for offer in offers.values()] == [1234, 77]
 
 
 def test_weights_of_an_unknown_method_are_refused(model: Path, tmp_path: Path) -> None:

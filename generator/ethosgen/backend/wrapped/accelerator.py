@@ -25,7 +25,7 @@ from ethosgen.backend.wrapped.site import HELIUM, INSTANCE
 from ethosgen.values.allocation import Allocation, ResidualIndex
 from ethosgen.values.device import Device, DeviceModel, DevicePlace
 from ethosgen.values.errors import InputError
-from ethosgen.values.grammar import steps_text
+from ethosgen.values.grammar import counted, steps_text
 from ethosgen.values.network import Operator
 from ethosgen.values.plan import Partition, Plan, Share
 
@@ -322,15 +322,24 @@ def load_wrapped(name_or_path: str) -> WrappedAccelerator:
 
 
 def _read_table(folder: AcceleratorFolder, file: str) -> CycleTable:
-    """Return a measured table; InputError for any other file."""
-    try:
-        lines = list(csv.reader(io.StringIO(folder.files[file].decode())))
-        head, *rows = [line for line in lines if line]
-        place = head.index(CYCLES)
-        cycles = {tuple(c for i, c in enumerate(r) if i != place): int(r[place]) for r in rows}
-    except (ValueError, IndexError):
+    """Return a measured table; InputError names the line of any other file."""
+    place = folder.origin / file
+    head, *rows = [line for line in csv.reader(io.StringIO(_text(folder, file))) if line] or [[]]
+    if CYCLES not in head:
         raise InputError(
-            f"'{folder.origin / file}' is not a table of cycles: its first line names terms and "
-            f"'{CYCLES}', the others have a number for each"
-        ) from None
-    return CycleTable(tuple(name for i, name in enumerate(head) if i != place), cycles)
+            f"'{place}' is not a table of cycles: its first line must name terms and '{CYCLES}'"
+        )
+    column, cycles = head.index(CYCLES), {}
+    for number, row in enumerate(rows, 2):
+        if len(row) != len(head) or not row[column].strip().isdecimal():
+            raise InputError(
+                f"'{place}', row {number}: it must have {counted(len(head), 'value')}, and under "
+                f"'{CYCLES}' a whole number, but is '{','.join(row)}'"
+            )
+        cycles[tuple(value for i, value in enumerate(row) if i != column)] = int(row[column])
+    terms = tuple(name for i, name in enumerate(head) if i != column)
+    return CycleTable(str(place), terms, cycles)
+
+
+def _text(folder: AcceleratorFolder, file: str) -> str:
+    return folder.files[file].decode(errors="replace")

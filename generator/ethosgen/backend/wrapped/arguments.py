@@ -12,10 +12,11 @@ from ethosgen.backend.wrapped.expressions import AbsentError, Expression
 from ethosgen.backend.wrapped.folder import AcceleratorFolder
 from ethosgen.backend.wrapped.matching import Match
 from ethosgen.backend.wrapped.python import Engine
-from ethosgen.backend.wrapped.site import INSTANCE, ORDERS, known_pointers
+from ethosgen.backend.wrapped.site import INSTANCE, ORDERS, known_pointers, known_terms
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.call import Address, Argument, Call, Function
-from ethosgen.values.grammar import counted
+from ethosgen.values.errors import InputError
+from ethosgen.values.grammar import counted, nearest
 from ethosgen.values.local_memory import Local, LocalCopy
 from ethosgen.values.multiples import rounded_up
 from ethosgen.values.network import Tensor
@@ -206,8 +207,8 @@ def cycles_of(
     if cycles is not None:
         return cycles
     operation = match.operation
-    if match.number in tables:
-        return tables[match.number].look_up(match)
+    if match.number in tables and (known := tables[match.number].look_up(match)) is not None:
+        return known
     return None if operation.cycles is None else _estimate(operation.cycles, match)
 
 
@@ -229,14 +230,25 @@ def _estimate(formula: Formula, match: Match) -> int | None:
 
 @dataclass(frozen=True)
 class CycleTable:
-    """Measured cycles by the values of some terms."""
+    """Measured cycles by the values of some terms; `file` names it for messages."""
 
+    file: str
     terms: tuple[str, ...]
     rows: Mapping[tuple[str, ...], int]
 
     def look_up(self, match: Match) -> int | None:
-        """Return the cycles of a chain, None if it was not measured."""
+        """Return the cycles of a chain, None if it was not measured.
+
+        InputError for a column that no such chain can have.
+        """
         known = match.site.terms
+        possible = known_terms(match.operation.codes, match.operation.main) | known.keys()
+        for term in self.terms:
+            if term not in possible:
+                raise InputError(
+                    f"'{self.file}': a column is named '{term}'{nearest(term, possible)}, which is "
+                    "no term of this operation"
+                )
         return self.rows.get(tuple(str(known.get(term)) for term in self.terms))
 
 

@@ -160,7 +160,7 @@ class DeclaredOperation(Table):
     start: Formula | None = None
     """The additional cycles of a call: a number or a formula [default: the file's `start`]."""
     cycles_table: str = ""
-    """A .csv file of measured cycles, with columns of terms and the column `cycles`."""
+    """A .csv file of measured cycles, with columns of terms and `cycles`; else `cycles` counts."""
     awaited: str = ""
     """A function int32_t NAME(void) that waits for the end, for several instances NAME(int32_t)."""
 
@@ -184,8 +184,6 @@ class DeclaredOperation(Table):
                 f"weights: '{self.weights}' is neither an order such as OHWI nor python:METHOD"
             )
         self._check_order()
-        if self.cycles is not None and self.cycles_table:
-            raise ValueError("cycles_table: cycles are given already; keep one of them")
         return self
 
     def _check_order(self) -> None:

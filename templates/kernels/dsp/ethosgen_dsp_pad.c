@@ -84,7 +84,7 @@ enum { UNIT = BLOCK };
 /* Copy `blocks` bytes in units, for which both addresses are aligned to words, and `rest` bytes. */
 static inline void copy_row(int8_t *to, const int8_t *from, int32_t blocks, int32_t rest)
 {
-    /* r3 to r6: words. */
+    /* r3 to r6: words. `rest` has a high register where r7 is the frame pointer. */
     __asm volatile("cbz %[blocks], 2f\n"
                    "1:\n\t"
                    "ldm %[from]!, {r3-r6}\n\t"
@@ -126,7 +126,7 @@ static inline void copy_row(int8_t *to, const int8_t *from, int32_t blocks, int3
                    "strb r3, [%[to]], #1\n\t"
                    "bne 7b\n"
                    "8:"
-                   : [to] "+&l"(to), [from] "+&l"(from), [blocks] "+&l"(blocks), [rest] "+&l"(rest)
+                   : [to] "+&l"(to), [from] "+&l"(from), [blocks] "+&l"(blocks), [rest] "+&r"(rest)
                    :
                    : "r3", "r4", "r5", "r6", "cc", "memory");
 }

@@ -1,5 +1,6 @@
 """When the optimizer's network is planned, and where its facts are."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,11 +8,13 @@ from unittest.mock import patch
 
 import pytest
 
+from ethosgen.aot import ProcessorSide
 from ethosgen.backend.ethosu.accelerator import find_accelerator
-from ethosgen.flow import PlanSettings, create_project, make_plan, optimizing
+from ethosgen.flow import PlanSettings, create_project, make_plan, optimizing, planning
 from ethosgen.frontend import read
 from ethosgen.project import open_project
 from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.extension import Extension
 from ethosgen.values.network import Network
 from ethosgen.values.plan import OffloadOptions, Plan
 from ethosgen.values.recipe import Recipe
@@ -130,3 +133,42 @@ def test_weights_apart_are_not_optimized(network: Path, tmp_path: Path) -> None:
     project_of(recipe(network, check=False, apart=True), tmp_path / "apart")
     (info,) = open_project(tmp_path / "apart").networks
     assert not info.options.optimize and info.summary.optimization is None
+
+
+@pytest.mark.parametrize(
+    ("arenas", "cycles", "is_kept"),
+    [
+        ((1000, 1065), (10_000, 9_980), True),  # MCUNet: 0.2 % of the cycles for 6.5 % of the arena
+        ((1000, 1008), (10_000, 9_500), False),
+        ((1000, 1000), (10_000, 9_980), False),
+        ((1000, 900), (10_000, 9_990), False),
+    ],
+)
+def test_an_arena_grows_by_no_larger_part_than_the_cycles_shrink(
+    network: Path, arenas: tuple[int, int], cycles: tuple[int, int], is_kept: bool
+) -> None:
+    plans = plan_for(network, None, replace(UNCHECKED, optimize=False)), plan_for(network, None)
+    sizes = dict(zip(map(id, plans), arenas, strict=True))
+    costing = optimizing.Costing(ProcessorSide(Extension.HELIUM), 0, lambda plan: sizes[id(plan)])
+    why = optimizing._larger(costing, plans, (0, cycles[0]), (0, cycles[1]))
+    assert bool(why) == is_kept
+    assert not is_kept or why == "the arena would have 65 bytes more"
+
+
+def test_the_arena_is_that_of_the_compiled_plan(network: Path) -> None:
+    """Of a network whose channels go, both plans are compiled for it."""
+    seen: list[int] = []
+    real = optimizing.Costing.of
+
+    def watched(cpu: Any, npu: Any, arena_bytes: Callable[[Plan], int]) -> optimizing.Costing:
+        def ask(plan: Plan) -> int:
+            seen.append(arena_bytes(plan))
+            return 100 * len(seen) ** 2  # the changed network's seems to be four times larger
+
+        return real(cpu, npu, ask)
+
+    with patch.object(planning.Costing, "of", watched):
+        plan = plan_for(network, None)
+    facts = plan.summary().optimization
+    assert len(seen) == 2 and min(seen) > 0
+    assert facts is not None and facts.kept == "the arena would have 300 bytes more"

@@ -1,5 +1,6 @@
 """The optimizer in the flow: between reading a network and planning it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ethosgen.backend import compiler_of, is_compiled
@@ -12,7 +13,7 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.optimization import DEFECT
-from ethosgen.values.plan import OffloadOptions
+from ethosgen.values.plan import OffloadOptions, Plan
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.equality import difference
 from ethosgen.verdict.planner import Planner
@@ -20,15 +21,29 @@ from ethosgen.verdict.planner import Planner
 
 @dataclass(frozen=True)
 class Costing:
-    """The basis of a plan's estimate: the CPU's side, and the cycles that start a partition."""
+    """The basis of a plan's estimate: the CPU's side, and the cycles that start a partition.
+
+    `arena_bytes` compiles a plan and returns its arena's size.
+    """
 
     cpu: CpuSide
     start: int
+    arena_bytes: Callable[[Plan], int]
 
     @classmethod
-    def of(cls, cpu: CpuSide, accelerator: Accelerator | None) -> "Costing":
+    def of(
+        cls, cpu: CpuSide, accelerator: Accelerator | None, arena_bytes: Callable[[Plan], int]
+    ) -> "Costing":
         """Return it for an NPU, or for none."""
-        return cls(cpu, compiler_of(accelerator).start_cycles if accelerator else 0)
+        start = compiler_of(accelerator).start_cycles if accelerator else 0
+        return cls(cpu, start, arena_bytes)
+
+    def cycles(self, plan: Plan | None) -> "Cycles":
+        """Estimate an inference, without the check's corrections; None if it is refused."""
+        try:
+            return None if plan is None else estimate(plan, self.cpu, self.start)
+        except UnsupportedError:
+            return None
 
 
 def optimized_for(
@@ -38,8 +53,8 @@ def optimized_for(
 
     Its network is the one to plan: the original, with the reason, if the changed one is estimated
     to need more cycles, because kernels and the NPU work in blocks of channels, if it saves less
-    than the estimate's error, or if an oracle computes other outputs from it. Precompiled networks
-    are used unchanged.
+    than the estimate's error, if its arena grows by more than the cycles shrink, or if an oracle
+    computes other outputs from it. Precompiled networks are used unchanged.
     """
     if not options.optimize or is_compiled(network):
         return None
@@ -48,8 +63,11 @@ def optimized_for(
         if optimized is None:
             return None
         changed = optimized.network
-        was, now = _cycles(network, planner, costing), _cycles(changed, planner, costing)
+        plans = _planned(network, planner), _planned(changed, planner)
+        was, now = costing.cycles(plans[0]), costing.cycles(plans[1])
         doubt = _dearer(was, now) or _too_little(optimized, network, was, now)
+        if optimized.facts.has_fewer_channels and not doubt:
+            doubt = _larger(costing, plans, was, now)
         if options.check and not doubt:
             wrong = difference(network, changed, options.oracle)
             doubt = f"{wrong}, {DEFECT}" if wrong else ""
@@ -86,9 +104,27 @@ def _too_little(optimized: Optimized, network: Network, was: Cycles, now: Cycles
     return "it would save less than 1 % of the cycles and of the weights"
 
 
-def _cycles(network: Network, planner: Planner, costing: Costing) -> Cycles:
-    """Estimate an inference, without the check's corrections."""
+def _larger(
+    costing: Costing, plans: tuple[Plan | None, Plan | None], was: Cycles, now: Cycles
+) -> str:
+    """Return that the arena grows by a larger part than the cycles shrink, else "".
+
+    Rows of bands and of outputs over inputs consist of whole words: a channel less can end them.
+    """
+    before, after = plans
+    if before is None or after is None or not was or not now or not was[1]:
+        return ""
     try:
-        return estimate(planner.plan(network, FREE), costing.cpu, costing.start)
+        old, new = costing.arena_bytes(before), costing.arena_bytes(after)
+    except UnsupportedError:
+        return ""  # whoever compiles the plan says so
+    if new <= old or new / max(old, 1) - 1 <= 1 - now[1] / was[1]:
+        return ""
+    return f"the arena would have {counted(new - old, 'byte')} more"
+
+
+def _planned(network: Network, planner: Planner) -> Plan | None:
+    try:
+        return planner.plan(network, FREE)
     except UnsupportedError:
         return None

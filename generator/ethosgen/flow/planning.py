@@ -164,7 +164,14 @@ def make_plan(
     The plan is for the optimized network. `ask` runs the oracle on the original for the check.
     """
     planner, options = settings.planner(), settings.options
-    costing = Costing.of(planner.accelerators.cpu, settings.accelerator)
+
+    def arena_bytes(plan: Plan) -> int:
+        from ethosgen.aot import compile_program
+
+        asked = replace(plan, options=options, extension=settings.extension)
+        return compile_program(asked, "network").arena_bytes
+
+    costing = Costing.of(planner.accelerators.cpu, settings.accelerator, arena_bytes)
     optimized = optimized_for(network, options, planner, costing, watch)
     planned = optimized.network if optimized else network
 

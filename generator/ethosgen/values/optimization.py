@@ -44,6 +44,11 @@ class Optimization:
     kept: str = ""
 
     @property
+    def has_fewer_channels(self) -> bool:
+        """Whether tensors have fewer channels."""
+        return any("channel" in change.kind and change.did == "removed" for change in self.changes)
+
+    @property
     def is_news(self) -> bool:
         """Whether people must know: the network was changed, or changed wrongly."""
         return not self.kept or DEFECT in self.kept

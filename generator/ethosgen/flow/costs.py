@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from ethosgen.aot.times import paced, stored_costs, unknown_operators
 from ethosgen.backend import compiler_of, simulation_of
 from ethosgen.board import Board, MemoryMode
-from ethosgen.flow.beside import faster_program
 from ethosgen.flow.head import head_limits
-from ethosgen.flow.planning import PlanSettings, compile_placed, make_plan
+from ethosgen.flow.planning import PlanSettings, compile_placed, faster_program, make_plan
 from ethosgen.flow.reserve import with_reserve
 from ethosgen.project import part_sizes
 from ethosgen.values.accelerator import NO_NPU, Accelerator

@@ -1,6 +1,7 @@
 """The steps from a network to C code: Network, Plan, Program."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +26,7 @@ from ethosgen.oracle.answers import Answer
 from ethosgen.samples.drawing import random_samples
 from ethosgen.values.accelerator import NO_NPU, Accelerator
 from ethosgen.values.allocation import FREE, Allocation, OperatorIndex
-from ethosgen.values.errors import InputError, InternalError
+from ethosgen.values.errors import InputError, InternalError, UnsupportedError
 from ethosgen.values.extension import Extension
 from ethosgen.values.naming import check_name, name_from_file
 from ethosgen.values.network import Graph, Network, Operator
@@ -273,6 +274,7 @@ def _with_reasons(plan: Plan, network: Network) -> Plan:
 
 
 _CHEAPEST = "the lowest estimate"
+Compile = Callable[[Plan], Program]
 Offers = Mapping[int, tuple[Offered, ...]]
 """All offers for an operator of the network, by its index."""
 
@@ -362,3 +364,34 @@ def compile_placed(plan: Plan, board: "Board", mode: str, watch: Watch) -> Progr
         return make_program(plan, watch)
     program = make_program(plan.without_fast(), watch)
     return replace(program, plan=plan)
+
+
+def faster_program(
+    network: Network, settings: PlanSettings, compile_plan: Compile, watch: Watch
+) -> Program:
+    """Return the program of a network's usual plan, or of one whose ends are apart.
+
+    The NPU's compiler places a network's tensors in its scratch, and may overwrite what an
+    accelerator reads that works at the same time. If the NPU's partitions get the address of each
+    input and output, the memory plan places them where nothing disturbs them. The faster program
+    counts, by estimated cycles, if its arena fits.
+    """
+    program = compile_plan(make_plan(network, settings, watch))
+    if not _may_gain(program.plan):
+        return program
+    apart = replace(settings, is_apart=True)
+    limit = settings.options.schedule.arena_bytes
+    with suppress(UnsupportedError):  # the usual program remains valid
+        other = compile_plan(make_plan(network, apart.unchecked(), Watch()))
+        is_fitting = limit is None or other.arena_bytes <= max(limit, program.arena_bytes)
+        if is_fitting and other.cycles < program.cycles:
+            return compile_plan(make_plan(network, apart, watch))
+    return program
+
+
+def _may_gain(plan: Plan) -> bool:
+    """Return whether a plan has the NPU, and an accelerator that could work beside it."""
+    if plan.is_precompiled or plan.io is not IoStyle.ARENA:
+        return False
+    is_started = any(p.call.awaited and not p.call.copies for p in plan.partitions)
+    return is_started and any(partition.on_npu for partition in plan.partitions)

@@ -123,6 +123,7 @@ def test_every_snippet_has_a_test() -> None:
     # Commands that make libraries; lines of logs, and GDB's command line.
     commands = {"Add the library to your build", "An input that comes by rows"}
     commands |= {"Bands of rows instead of whole tensors", "Run your firmware on QEMU", "Stack"}
+    commands |= {"With an NPU"}
     assert indented == UNTESTED | commands
 
 

@@ -181,15 +181,7 @@ before" has neither the optimizer nor bands nor [parts](../docs/memory.md); "lea
 with `--stream always`, and the ratio of its instructions. All outputs are equal to TensorFlow Lite
 Micro's. The networks of MLPerf Tiny and MobileNetV2 are in [bench.md](bench.md).
 """
-COLUMNS = {
-    "multiplications": "macs",
-    "weights B": "weights_bytes",
-    "flash B": "flash_bytes",
-    "arena B": "arena_bytes",
-    "instructions": "instructions",
-    "NPU: cycles": "npu_cycles",
-    "NPU: flash B": "npu_flash_bytes",
-}
+COLUMNS = {title: key for title, key in optimizer.COLUMNS.items() if key != "cycles"}
 
 
 def measure_networks(published: Iterable[Published], known: list[Figures]) -> Iterator[Figures]:

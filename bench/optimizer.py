@@ -43,7 +43,7 @@ def measure(models: Sequence[Path]) -> list[Figures]:
 
 def figures_of(model: Path, *options: str) -> Figures:
     """Return the figures of a network; RuntimeError if a firmware's outputs differ."""
-    npu = _verified(model, "--npu", FIRMWARE_NPU, *options)
+    npu = verified(model, "--npu", FIRMWARE_NPU, *options)
     return on_cpu(model, *options) | {
         "npu_cycles": npu["npu_pmu"] and npu["npu_pmu"]["cycles"],
         "npu_flash_bytes": npu["flash_bytes"]["total"],
@@ -52,7 +52,7 @@ def figures_of(model: Path, *options: str) -> Figures:
 
 def on_cpu(model: Path, *options: str) -> Figures:
     """Return the figures of a network on the CPU alone."""
-    answer = _verified(model, "--npu", "none", *options)
+    answer = verified(model, "--npu", "none", *options)
     facts = answer["optimization"]
     is_changed = facts is not None and not facts["kept"]
     return {
@@ -65,7 +65,8 @@ def on_cpu(model: Path, *options: str) -> Figures:
     }
 
 
-def _verified(model: Path, *options: str) -> Figures:
+def verified(model: Path, *options: object) -> Figures:
+    """Verify a network with one sample; RuntimeError if its outputs differ."""
     answer = report("verify", model, "--board", ours.BOARD, "--samples", 1, *options)
     if not answer["passed"]:
         raise RuntimeError(f"{model.stem} with {options}: {answer['verdict']}")

@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import mobilenet, optimizer
-from bench.command import BenchError, Figures, report
+from bench.command import BenchError, Figures
 from bench.limits import FIRMWARE_NPU
 from bench.measure import MODELS
 from bench.public import MANY, Published, by_folder, networks
-from bench.shapes import ours
 from ethosgen.frontend import read_source
 from ethosgen.optimizer.intervals.layers import LAYERS
 from ethosgen.values.errors import EthosgenError
@@ -51,20 +50,13 @@ LARGE_LIMITS = {
 """Limits of MobileNetV2-224's arena."""
 
 
-def _verified(model: Path, *options: object) -> Figures:
-    answer = report("verify", model, "--board", ours.BOARD, "--samples", 1, *options)
-    if not answer["passed"]:
-        raise RuntimeError(f"{model.stem} with {options}: {answer['verdict']}")
-    return answer
-
-
 def heads() -> list[Figures]:
     """Measure a network with less and less SRAM, with the NPU and with the CPU alone."""
     found = []
     for limit in LIMITS:
         options = ("--sram-limit", limit) if limit else ()
-        npu = _verified(VWW, "--npu", FIRMWARE_NPU, "--offload", "auto", *options)
-        alone = _verified(VWW, "--npu", "none", *options)
+        npu = optimizer.verified(VWW, "--npu", FIRMWARE_NPU, "--offload", "auto", *options)
+        alone = optimizer.verified(VWW, "--npu", "none", *options)
         found.append(
             {
                 "limit": limit,
@@ -95,7 +87,7 @@ def large() -> list[Figures]:
 
 
 def _on_cpu(model: Path, *options: str) -> Figures:
-    answer = _verified(model, "--npu", "none", *options)
+    answer = optimizer.verified(model, "--npu", "none", *options)
     return {
         "arena_bytes": answer["ram_bytes"]["arena"],
         "ram_bytes": answer["ram_bytes"]["total"],

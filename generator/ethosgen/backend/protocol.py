@@ -469,4 +469,4 @@ class Wrapped(Backend[Plan, Plan, ResidualIndex], Protocol):
         """Return a runner for its partitions of a plan on this machine."""
 
     def facts_of(self, partition: Partition) -> AcceleratorCall:
-        """Return what the declaration knows of the call of one of its partitions."""
+        """Return the terms and the estimate of the call of one of its partitions."""

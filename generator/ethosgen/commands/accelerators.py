@@ -148,9 +148,7 @@ def measure(
     from ethosgen.verdict.judgement import Inputs
 
     options = RunOptions(Inputs(None, 1, 0), line=line)
-    asked = cost_tables.CostRequest(
-        networks, board, on, options, _terms(terms), flasher, platform="baremetal"
-    )
+    asked = cost_tables.CostRequest(networks, board, on, options, _terms(terms), flasher)
     with Progress() as progress:
         tables = cost_tables.measure_costs(name_or_folder, asked, progress.watch())
     paths = cost_tables.write_tables(tables, folder)
@@ -163,8 +161,8 @@ def measure(
         click.echo(f"written: {path}")
         entry = f'cycles_table = "{path.name}"'
         click.echo(
-            f"next: put it beside accelerator.toml, and replace `cycles` of operation "
-            f"{table.number + 1} there by {entry}",
+            f"next: put it beside accelerator.toml, and add to operation {table.number + 1} there: "
+            f"{entry}",
             err=True,
         )
 

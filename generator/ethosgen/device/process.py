@@ -132,14 +132,9 @@ class DeviceProcess:
 
         DeviceFault if it has failed, or does not answer.
         """
-        self._receive(0.0)
-        if self._asked_at is None:
-            self._ask(time.monotonic())
-        while self._asked_at is not None and self._fault is None:
-            self._receive(_ASK_S)
-            self.check()
-        if self._fault is not None:
-            raise self._fault
+        self._await_answer()  # of an earlier question, which is too old
+        self._ask(time.monotonic())
+        self._await_answer()
         return self.counts.get("cycles")
 
     def stop(self) -> None:
@@ -177,6 +172,15 @@ class DeviceProcess:
             self._receive(max(0.0, ends - time.monotonic()))
             if time.monotonic() > ends and not self._answered_at and self._fault is None:
                 self._fault = self._make_fault("late", f"it did not start within {_START_S:g} s")
+        if self._fault is not None:
+            raise self._fault
+
+    def _await_answer(self) -> None:
+        """Receive until no question is open; raise the model's fault."""
+        self._receive(0.0)
+        while self._asked_at is not None and self._fault is None:
+            self._receive(_ASK_S)
+            self.check()
         if self._fault is not None:
             raise self._fault
 

@@ -175,7 +175,7 @@ class _Given(Partitioner):  # type: ignore[misc] # torch is not installed here
         self._result = result
 
     def partition(self, exported_program: Any) -> Any:
-        """Return them for the program that they are of."""
+        """Return the known partitions, whatever the program."""
         return PartitionResult(exported_program, self._result.partition_tags)
 
 

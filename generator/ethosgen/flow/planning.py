@@ -42,6 +42,7 @@ from ethosgen.values.plan import (
     Plan,
 )
 from ethosgen.values.program import Program
+from ethosgen.values.schedule import USUAL_SCHEDULE
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.cpu_only import REASON as NO_NPU_REASON
@@ -169,7 +170,9 @@ def make_plan(
     def arena_bytes(plan: Plan) -> int:
         from ethosgen.aot import compile_program
 
-        asked = replace(plan, options=options, extension=settings.extension)
+        # Without limits: one answer for all points of a front, and no search for bands.
+        whole = replace(options, schedule=USUAL_SCHEDULE)
+        asked = replace(plan, options=whole, extension=settings.extension)
         return compile_program(asked, "network").arena_bytes
 
     costing = Costing.of(planner.accelerators.cpu, settings.accelerator, arena_bytes)

@@ -164,7 +164,7 @@ def origin_of(source: Source) -> Mapping[str, str]:
 
 
 def choice_in(path: Path) -> LoweringChoice | None:
-    """Return what a file was lowered for, None if it does not say, or cannot be read."""
+    """Return the NPU and accelerators that a file asks for, None without any or if unreadable."""
     try:
         source = open_source(path)
     except InputError:
@@ -204,7 +204,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _instead(folder: Path) -> str:
-    """Return what a user can name, or type, instead of a folder."""
+    """Return advice for a user who named a folder."""
     if (folder / PIPELINE_FILE).is_file() or (folder / PROJECT_FILE).is_file():
         where = shlex.quote(str(folder))
         return f"to check what was generated there: ethosgen build {where}; ethosgen run {where}"

@@ -21,7 +21,7 @@ from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import InputError
 from ethosgen.values.grammar import counted, unknown
 from ethosgen.values.outcome import Arrays
-from ethosgen.values.plan import EXACT, Partition, Plan
+from ethosgen.values.plan import Partition, Plan
 from ethosgen.values.profile import Profile
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
@@ -48,7 +48,6 @@ class CostRequest:
     options: RunOptions
     terms: tuple[str, ...] = ()
     flasher: str | None = None
-    platform: str = "baremetal"
 
 
 @dataclass(frozen=True)
@@ -161,9 +160,7 @@ def _measured(
     name: str, path: Path, asked: CostRequest, watch: Watch
 ) -> tuple[Wrapped, list[MeasuredCall]]:
     """Run a network with a profile; return the accelerator and its calls."""
-    recipe = Recipe(
-        (path,), asked.board, NO_NPU, platform=asked.platform, options=EXACT, accelerators=(name,)
-    )
+    recipe = Recipe((path,), asked.board, NO_NPU, accelerators=(name,))
     options = replace(asked.options, profile=True)
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
         directory = Path(temporary) / "project"

@@ -79,7 +79,7 @@ class TrialBuilder:
 
     @property
     def factor(self) -> float:
-        """What the scales of outputs are of those that use the whole range."""
+        """Factors of the output scales that use the whole range."""
         return FACTORS[self.trial.style]
 
     @property

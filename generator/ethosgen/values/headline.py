@@ -41,9 +41,9 @@ class Latency:
         shares: Iterable[Share],
         hidden_cycles: int = 0,
     ) -> "Latency":
-        """Return the sum of the parts; a device's declared cycles are of the processor's clock.
+        """Add the parts up; count a device's declared cycles at the processor's clock.
 
-        It is less by the `hidden_cycles` of that clock in which several parts run.
+        The sum is less by the `hidden_cycles` of that clock in which several parts run.
         """
         shares, seconds, hz = tuple(shares), cpu.seconds or 0.0, cpu.hz
         devices = {s.name: s.device_cycles / hz for s in shares if s.device_cycles and hz}
@@ -64,11 +64,8 @@ class Latency:
             parts["CPU"] = whole - sum(parts.values())
             shares = (f"{name} {percent(part / self.seconds)}" for name, part in parts.items())
             text += f": {', '.join(shares)}"
-            text += (
-                f"; {percent(self.hidden_seconds / self.seconds)} at once"
-                if self.hidden_seconds
-                else ""
-            )
+            if self.hidden_seconds:
+                text += f"; {percent(self.hidden_seconds / self.seconds)} at once"
         without = ", ".join(self.unknown)
         return f"{text}; without {without}, of unknown time" if without else text
 

@@ -119,11 +119,10 @@ static void open_memory(const char *variable)
 {
     const char *numbers;
     int file = open_named(variable, &numbers);
-    long long offset;
+    long long offset, bytes;
     unsigned int address;
-    unsigned long long bytes;
 
-    if (sscanf(numbers, "%lli:%x:%lli", &offset, &address, (long long *)&bytes) != 3) {
+    if (sscanf(numbers, "%lli:%x:%lli", &offset, &address, &bytes) != 3) {
         refuse(variable, "write FILE@OFFSET:ADDRESS:BYTES, as in /dev/udmabuf0@0:0x10000000:0x1000000");
     }
     int error = ethosgen_device_share(file, (off_t)offset, address, (size_t)bytes);

@@ -121,7 +121,7 @@ class _Sorter:
         return begin, not is_start, -self._behind[index], index
 
     def _awaited(self, index: int) -> list[int]:
-        """Return what must have ended before a step."""
+        """Return the started steps that must end before a step."""
         step, time = self._steps[index], self._schedule.clock[index]
         awaited = [
             i

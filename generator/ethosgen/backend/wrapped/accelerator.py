@@ -201,7 +201,7 @@ class WrappedAccelerator:
         return HostProgram(self.folder, plan, own, self.flags, self.devices)
 
     def facts_of(self, partition: Partition) -> AcceleratorCall:
-        """Return what the declaration knows of the call of one of its partitions."""
+        """Return the terms and the estimate of the call of one of its partitions."""
         take = partition.payload
         assert isinstance(take, Taken)
         return AcceleratorCall(take.match.number, take.match.site.terms, take.cycles, take.start)

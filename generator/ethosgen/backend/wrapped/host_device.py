@@ -113,10 +113,9 @@ class HostDevice:
         return None
 
     def cycles(self) -> int | None:
-        """Return the cycles that the models have counted since their start, None if one has not."""
-        counted = [model.cycles() for model in self._models]
-        known = [cycles for cycles in counted if cycles is not None]
-        return sum(known) if known and len(known) == len(counted) else None
+        """Return the cycles that the models have counted since their start, None if none has."""
+        known = [n for model in self._models if (n := model.cycles()) is not None]
+        return sum(known) if known else None
 
     def stop(self) -> None:
         """End the models."""

@@ -42,7 +42,7 @@ def _program(source: Source) -> "PteProgram":
 
 
 def choice(source: Source) -> LoweringChoice | None:
-    """Return what a program's delegates are to be compiled for, None if they are compiled."""
+    """Return the NPU and accelerators to compile the delegates for, None if they are compiled."""
     from ethosgen.frontend.pte.embedded import choice_of
 
     delegates = [each for method in _program(source).methods for each in method.delegates]

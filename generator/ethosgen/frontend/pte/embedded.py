@@ -31,7 +31,7 @@ def read_embedded(delegate: Delegate, name: str) -> Graph:
 
 
 def choice_of(delegates: Sequence[Delegate], name: str) -> LoweringChoice | None:
-    """Return what a program's delegates are for, None without any; InputError if they differ."""
+    """Return the delegates' NPU and accelerators, None without any; InputError if they differ."""
     texts = {d.specs.get(CHOICE, b"") for d in delegates if d.backend == BACKEND}
     if not texts:
         return None

@@ -31,21 +31,23 @@ static inline int32x4_t sign_shift(int32_t shift)
 /*
  * 4 sums per iteration, in assembly, since the compiler does not generate tail-predicated loops. Half of
  * the first input, shifted, is its product with `factor`; `COMBINE(second, first)` adds the two
- * registers' elements, the second's scaled, to those of the second. The sign is added before a shift, as
- * in ethosgen_requantize_x4.
+ * registers' elements, the second's scaled, to those of the second. The second's sign is added before
+ * its shift, as in ethosgen_requantize_x4; the sum is rounded as ethosgen_rounding_x4 says.
  *
  * The first loop loads and multiplies the next elements between the shifts and sums of these, so that
  * fewer instructions wait for each other; it leaves 4 to 7 elements to the second, which has tail
  * predication. The second computes up to 11 elements alone.
  *
  * In the first loop, q0: elements of the first input, then outputs. q1: those of the second, then
- * sums. q2: signs. In the second, q0: elements of the second input, then outputs. q1: those of the
- * first. lr: rounds, then elements left.
+ * sums. q2: signs, then roundings. In the second, q0: elements of the second input, then outputs. q1:
+ * those of the first. lr: rounds, then elements left.
  */
 #define ETHOSGEN_SUMS(COMBINE)                                                                 \
     const struct ethosgen_scaled *scaled = &add->second;                                       \
     int32_t factor = add->first_sign * (ETHOSGEN_ADD_ONE / 2);                                 \
+    int32_t rounding[4];                                                                       \
                                                                                                \
+    vstrwq_s32(rounding, ethosgen_rounding_x4(vdupq_n_s32(add->shift), add->output.zero_point));\
     __asm volatile("cmp %[count], #12\n\t"                                                     \
                    "blt 2f\n\t"                                                                \
                    "lsr lr, %[count], #2\n\t"                                                  \
@@ -58,18 +60,17 @@ static inline int32x4_t sign_shift(int32_t shift)
                    "vshl.s32 q2, q1, %q[second_sign]\n\t"                                      \
                    "vldrb.s32 q0, [%[first]], #4\n\t"                                          \
                    "vadd.s32 q1, q1, q2\n\t"                                                   \
+                   "vldrw.32 q2, [%[rounding]]\n\t"                                            \
                    "vrshl.s32 q1, %[second_shift]\n\t" COMBINE("q1", "q0")                     \
                    "vadd.s32 q1, q1, %[first_offset]\n\t"                                      \
+                   "vsri.32 q2, q1, #31\n\t"                                                   \
                    "vqrdmulh.s32 q0, q1, %[mantissa]\n\t"                                      \
-                   "vshl.s32 q2, q0, %q[sign]\n\t"                                             \
                    "vldrb.s32 q1, [%[second]], #4\n\t"                                         \
-                   "vadd.s32 q0, q0, q2\n\t"                                                   \
+                   "vqsub.s32 q0, q0, q2\n\t"                                                  \
                    "vmlas.s32 q1, %q[unit], %[second_offset]\n\t"                              \
-                   "vrshl.s32 q0, %[shift]\n\t"                                                \
+                   "vqshl.s32 q0, q0, %q[shift]\n\t"                                           \
                    "vqrdmulh.s32 q1, q1, %[second_mantissa]\n\t"                               \
-                   "vadd.s32 q0, q0, %[zero_point]\n\t"                                        \
-                   "vmax.s32 q0, q0, %q[low]\n\t"                                              \
-                   "vmin.s32 q0, q0, %q[high]\n\t"                                             \
+                   "vshr.u32 q0, q0, #24\n\t"                                                  \
                    "vstrb.32 q0, [%[output]], #4\n\t"                                          \
                    "le lr, 1b\n\t"                                                             \
                    "subs %[second], #4\n\t"                                                    \
@@ -84,15 +85,14 @@ static inline int32x4_t sign_shift(int32_t shift)
                    "vqrdmulh.s32 q0, q0, %[second_mantissa]\n\t"                               \
                    "vshl.s32 q2, q0, %q[second_sign]\n\t"                                      \
                    "vadd.s32 q0, q0, q2\n\t"                                                   \
+                   "vldrw.32 q2, [%[rounding]]\n\t"                                            \
                    "vrshl.s32 q0, %[second_shift]\n\t" COMBINE("q0", "q1")                     \
                    "vadd.s32 q0, q0, %[first_offset]\n\t"                                      \
+                   "vsri.32 q2, q0, #31\n\t"                                                   \
                    "vqrdmulh.s32 q0, q0, %[mantissa]\n\t"                                      \
-                   "vshl.s32 q2, q0, %q[sign]\n\t"                                             \
-                   "vadd.s32 q0, q0, q2\n\t"                                                   \
-                   "vrshl.s32 q0, %[shift]\n\t"                                                \
-                   "vadd.s32 q0, q0, %[zero_point]\n\t"                                        \
-                   "vmax.s32 q0, q0, %q[low]\n\t"                                              \
-                   "vmin.s32 q0, q0, %q[high]\n\t"                                             \
+                   "vqsub.s32 q0, q0, q2\n\t"                                                  \
+                   "vqshl.s32 q0, q0, %q[shift]\n\t"                                           \
+                   "vshr.u32 q0, q0, #24\n\t"                                                  \
                    "vstrb.32 q0, [%[output]], #4\n\t"                                          \
                    "letp lr, 3b"                                                               \
                    : [output] "+l"(output), [first] "+l"(first), [second] "+l"(second),        \
@@ -102,31 +102,43 @@ static inline int32x4_t sign_shift(int32_t shift)
                      [second_offset] "r"(-scaled->zero_point * ETHOSGEN_ADD_ONE),              \
                      [second_mantissa] "r"(scaled->mantissa),                                  \
                      [second_shift] "r"(scaled->shift), [mantissa] "r"(add->mantissa),         \
-                     [shift] "r"(add->shift), [zero_point] "r"(add->output.zero_point),        \
+                     [rounding] "r"(rounding),                                                 \
                      [unit] "w"(vdupq_n_s32(ETHOSGEN_ADD_ONE)),                                \
                      [second_sign] "w"(sign_shift(scaled->shift)),                             \
-                     [sign] "w"(sign_shift(add->shift)),                                       \
-                     [low] "w"(vdupq_n_s32(add->output.low)),                                  \
-                     [high] "w"(vdupq_n_s32(add->output.high))                                 \
+                     [shift] "w"(vdupq_n_s32(add->shift + ETHOSGEN_TOP))                       \
                    : "q0", "q1", "q2", "lr", "cc", "memory")
 
-/* The assembly uses all registers and leaves none for counters, as in verify --coverage. */
-#define UNCOUNTED __attribute__((no_profile_instrument_function))
+/* The assembly uses most registers and leaves none for counters, as in verify --coverage. */
+#define UNCOUNTED __attribute__((noinline, no_profile_instrument_function))
 #define PLUS(second, first) "vmla.s32 " second ", " first ", %[factor]\n\t"
 #define MINUS(second, first)                          \
     "vmul.s32 " first ", " first ", %[factor]\n\t"    \
     "vsub.s32 " second ", " first ", " second "\n\t"
 
-UNCOUNTED void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                               const struct ethosgen_add *add)
+static UNCOUNTED void add_all(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
+                              const struct ethosgen_add *add)
 {
     ETHOSGEN_SUMS(PLUS);
 }
 
-UNCOUNTED void ethosgen_sub_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
-                               const struct ethosgen_add *add)
+static UNCOUNTED void subtract_all(int8_t *output, const int8_t *first, const int8_t *second,
+                                   int32_t count, const struct ethosgen_add *add)
 {
     ETHOSGEN_SUMS(MINUS);
+}
+
+void ethosgen_add_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
+                     const struct ethosgen_add *add)
+{
+    add_all(output, first, second, count, add);
+    ethosgen_limit_s8(output, count, add->output.low, add->output.high);
+}
+
+void ethosgen_sub_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,
+                     const struct ethosgen_add *add)
+{
+    subtract_all(output, first, second, count, add);
+    ethosgen_limit_s8(output, count, add->output.low, add->output.high);
 }
 
 void ethosgen_add_one_s8(int8_t *output, const int8_t *first, const int8_t *second, int32_t count,

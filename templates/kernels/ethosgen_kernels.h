@@ -216,7 +216,7 @@ ETHOSGEN_DEPTHWISE(words_any);
 void ethosgen_depthwise_in_place_s8(int8_t *output, const int8_t *input, const int8_t *weights,
                                     const int32_t *scales, const struct ethosgen_depthwise *layer);
 
-/* Limit the outputs of a depthwise convolution to their bounds. */
+/* Limit outputs to bounds, where the kernels only saturate. */
 void ethosgen_limit_s8(int8_t *output, int32_t bytes, int32_t low, int32_t high);
 
 /* @struct ethosgen_pad */

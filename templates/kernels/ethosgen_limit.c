@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: The ethosgen authors */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bounds of the outputs of depthwise convolutions. See ethosgen_kernels.h.
+ * Bounds of outputs. See ethosgen_kernels.h.
  *
  * Part of ethosgen, copied into each library that calls it; change it there, not in a copy.
  */
@@ -10,15 +10,22 @@
 void ethosgen_limit_s8(int8_t *output, int32_t bytes, int32_t low, int32_t high)
 {
 #if ETHOSGEN_MVE
-    int8x16_t least = vdupq_n_s8((int8_t)low), most = vdupq_n_s8((int8_t)high);
-
-    for (; bytes > 0; bytes -= 16) {
-        mve_pred16_t inside = vctp8q((uint32_t)bytes);
-        int8x16_t values = vldrbq_z_s8(output, inside);
-
-        vstrbq_p_s8(output, vminq_s8(vmaxq_s8(values, least), most), inside);
-        output += 16;
+    if (low <= INT8_MIN && high >= INT8_MAX) {
+        return;
     }
+    /* q0: outputs. lr: bytes left. */
+    __asm volatile("wlstp.8 lr, %[bytes], 2f\n"
+                   "1:\n\t"
+                   "vldrb.8 q0, [%[output]]\n\t"
+                   "vmax.s8 q0, q0, %q[low]\n\t"
+                   "vmin.s8 q0, q0, %q[high]\n\t"
+                   "vstrb.8 q0, [%[output]], #16\n\t"
+                   "letp lr, 1b\n"
+                   "2:"
+                   : [output] "+r"(output)
+                   : [bytes] "r"(bytes), [low] "w"(vdupq_n_s8((int8_t)low)),
+                     [high] "w"(vdupq_n_s8((int8_t)high))
+                   : "q0", "lr", "memory");
 #else
     /* The C loops have already limited them. */
     (void)output, (void)bytes, (void)low, (void)high;

@@ -8,6 +8,7 @@
 #include "ethosgen_sums.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum { LANES = 16, BLOCK = 4, SCALES = 3 * BLOCK };
 
@@ -35,55 +36,70 @@ static void multiply_row(int8_t *output, const int8_t *row, const int8_t *weight
     vstrbq_p_s32(output, values, vctp32q((uint32_t)(end - output)));
 }
 
-/* What the loop over pairs of rows reads: the first 48 bytes in every round, from its stack. */
-struct pairs {
+/* What the loops over rows read and change, at the offsets that they use. */
+struct job {
     const int8_t *weights;
     int32_t more; /* vectors after the first two */
     int32_t advance; /* bytes from the end of a row to the next but one */
     int32_t output_step;
-    int32_t bias[BLOCK];
-    int32_t rounding[BLOCK];
-    int32_t mantissa[BLOCK];
-    int32_t shift[BLOCK];
     const int8_t *row0, *row1;
     int8_t *output;
-    int32_t count;
-    uint32_t inside; /* predicate: the channels that exist */
+    int32_t count; /* pairs of rows, or rows of one vector */
+    const int32_t *scales;
+    int32_t channels; /* left */
+    int32_t unshifted; /* the rounding with a shift of -1 */
+    int32_t block_bytes; /* of the weights of 4 channels */
 };
 
+_Static_assert(offsetof(struct job, row0) == 16 && offsetof(struct job, output) == 24
+                   && offsetof(struct job, scales) == 32 && offsetof(struct job, block_bytes) == 44,
+               "the assembly has these offsets");
+
 /*
- * Compute `count` pairs of rows of at least two vectors for 4 channels.
+ * Compute pairs of rows of at least two vectors, 4 channels at a time.
  *
  * r1, r3: rows. r9: weights. r0, r2, r4, r6: the first row's sums. r8, r10, r12, lr: the second's.
  * r7: output. r5: pairs. r11: vectors, steps. q0, q1: a vector of each row. q2, q3: weights.
- * q4, q5: the sums of the pair before. q6: mantissas. q7: shifts.
+ * q4, q5: the sums of the pair before. q6: mantissas. q7: shifts. The stack has the first 16 bytes of
+ * the job, biases, roundings, the job's address.
  *
  * A MAC takes two cycles, and a load fits within it, but not another MAC. The sums of a pair are
  * requantized (1) while the next pair's first vector is multiplied. All even registers hold sums, so
  * the loops have no hardware support, and the inner one (3) does two vectors at a time. No load reads
- * beyond a row's last vector.
+ * beyond a row's last vector. (6) begins 4 channels, of which the predicate has those that exist.
  */
-static ETHOSGEN_ASSEMBLY void multiply_pairs(
-    const struct pairs *pairs __attribute__((unused)))
+static ETHOSGEN_ASSEMBLY void multiply_pairs(struct job *job __attribute__((unused)))
 {
     __asm volatile(
         "push {r3-r11, lr}\n\t"
         "vpush {d8-d15}\n\t"
-        "sub sp, #48\n\t"
+        "sub sp, #56\n\t"
         "vldrw.32 q0, [r0]\n\t"
-        "vldrw.32 q1, [r0, #16]\n\t"
+        "str r0, [sp, #48]\n\t"
         "vstrw.32 q0, [sp]\n\t"
-        "vldrw.32 q2, [r0, #32]\n\t"
-        "vstrw.32 q1, [sp, #16]\n\t"
-        "vldrw.32 q6, [r0, #48]\n\t"
-        "vstrw.32 q2, [sp, #32]\n\t"
-        "vldrw.32 q7, [r0, #64]\n\t"
-        "ldrd r1, r3, [r0, #80]\n\t"
-        "ldrd r7, r5, [r0, #88]\n\t"
-        "ldr r11, [r0, #96]\n\t"
-        "vmsr p0, r11\n\t"
-        "ldr r9, [r0]\n\t"
+        "6:\n\t"
+        "ldr r11, [r0, #32]\n\t"
+        "ldrd r4, r2, [r0, #36]\n\t"
+        "vldrw.32 q0, [r11], #16\n\t"
+        "vdup.32 q3, r2\n\t"
+        "vldrw.32 q6, [r11], #16\n\t"
+        "vctp.32 r4\n\t"
+        "vldrw.32 q7, [r11], #16\n\t"
+        "vmvn q2, q7\n\t"
+        "vstrw.32 q0, [sp, #16]\n\t"
+        "vshl.s32 q3, q3, q2\n\t"
+        "movs r2, #24\n\t"
+        "str r11, [r0, #32]\n\t"
+        "vadd.i32 q7, q7, r2\n\t"
+        "ldrd r1, r3, [r0, #16]\n\t"
+        "subs r4, #4\n\t"
+        "ldrd r7, r5, [r0, #24]\n\t"
+        "str r4, [r0, #36]\n\t"
+        "vstrw.32 q3, [sp, #32]\n\t"
+        "ldr r9, [sp]\n\t"
+        "adds r4, r7, #4\n\t"
         "ldr r11, [sp, #4]\n\t"
+        "str r4, [r0, #24]\n\t"
         "vldrb.8 q0, [r1], #16\n\t"
         "adds r11, #1\n\t"
         "vldrb.8 q2, [r9], #16\n\t"
@@ -222,36 +238,59 @@ static ETHOSGEN_ASSEMBLY void multiply_pairs(
         "vshr.u32 q5, q5, #24\n\t"
         "vpst\n\t"
         "vstrbt.32 q5, [r7]\n\t"
-        "add sp, #48\n\t"
+        "ldr r0, [sp, #48]\n\t"
+        "ldr r9, [sp]\n\t"
+        "ldr r4, [r0, #36]\n\t"
+        "ldr r2, [r0, #44]\n\t"
+        "add r9, r2\n\t"
+        "cmp r4, #0\n\t"
+        "str r9, [sp]\n\t"
+        "bgt 6b\n\t"
+        "add sp, #56\n\t"
         "vpop {d8-d15}\n\t"
         "pop {r3-r11, pc}");
 }
 
 /*
- * Compute `count` rows of one vector for 4 channels. A row is requantized while the next is multiplied.
+ * Compute rows of one vector, 4 channels at a time. A row is requantized while the next is multiplied.
  *
- * r1, r3: row, its step. r5, r7: output, its step. r12: `pairs`. r0, r2, r4, r6: sums. lr: rows. q0
- * to q3: weights. q4: a row. q5: the sums of the row before. q6: constants. q7: shifts.
+ * r1, r3: row, its step. r5, r7: output, its step. r8: scales. r12: the job. r0, r2, r4, r6: sums. lr:
+ * rows. q0 to q3: weights. q4: a row. q5: the sums of the row before. q6: constants. q7: shifts. The
+ * stack has the roundings.
  */
-static ETHOSGEN_ASSEMBLY void multiply_short(const struct pairs *pairs __attribute__((unused)))
+static ETHOSGEN_ASSEMBLY void multiply_short(struct job *job __attribute__((unused)))
 {
     __asm volatile(
-        "push {r3-r7, lr}\n\t"
+        "push {r4-r8, lr}\n\t"
         "vpush {d8-d15}\n\t"
+        "sub sp, #16\n\t"
         "mov r12, r0\n\t"
-        "ldr r4, [r12]\n\t"
-        "ldr r6, [r12, #96]\n\t"
-        "vldrb.8 q0, [r4]\n\t"
-        "vmsr p0, r6\n\t"
-        "vldrb.8 q1, [r4, #16]\n\t"
-        "ldrd r1, r3, [r12, #80]\n\t"
-        "vldrb.8 q2, [r4, #32]\n\t"
-        "sub r3, r1\n\t"
-        "vldrb.8 q3, [r4, #48]\n\t"
-        "ldrd r5, lr, [r12, #88]\n\t"
-        "vldrw.32 q7, [r12, #64]\n\t"
+        "ldr r8, [r12, #32]\n\t"
         "ldr r7, [r12, #12]\n\t"
+        "6:\n\t"
+        "ldrd r4, r2, [r12, #36]\n\t"
+        "vldrw.32 q7, [r8, #32]\n\t"
+        "vdup.32 q6, r2\n\t"
+        "ldr r6, [r12]\n\t"
+        "vmvn q5, q7\n\t"
+        "vctp.32 r4\n\t"
+        "vshl.s32 q6, q6, q5\n\t"
+        "movs r2, #24\n\t"
+        "vldrb.8 q0, [r6], #16\n\t"
+        "vadd.i32 q7, q7, r2\n\t"
+        "vldrb.8 q1, [r6], #16\n\t"
+        "subs r4, #4\n\t"
+        "vldrb.8 q2, [r6], #16\n\t"
+        "str r4, [r12, #36]\n\t"
+        "vldrb.8 q3, [r6], #16\n\t"
+        "ldrd r1, r3, [r12, #16]\n\t"
+        "str r6, [r12]\n\t"
+        "ldrd r5, lr, [r12, #24]\n\t"
+        "vstrw.32 q6, [sp]\n\t"
+        "adds r4, r5, #4\n\t"
         "vldrb.8 q4, [r1]\n\t"
+        "subs r3, r3, r1\n\t"
+        "str r4, [r12, #24]\n\t"
         "subs lr, #1\n\t"
         "add r1, r3\n\t"
         "vmladav.s8 r0, q0, q4\n\t"
@@ -262,11 +301,11 @@ static ETHOSGEN_ASSEMBLY void multiply_short(const struct pairs *pairs __attribu
         "1:\n\t"
         "vmov q5[2], q5[0], r0, r4\n\t"
         "vmov q5[3], q5[1], r2, r6\n\t"
-        "vldrw.32 q6, [r12, #16]\n\t"
+        "vldrw.32 q6, [r8]\n\t"
         "vadd.i32 q5, q5, q6\n\t"
-        "vldrw.32 q6, [r12, #48]\n\t"
+        "vldrw.32 q6, [r8, #16]\n\t"
         "vqrdmulh.s32 q5, q5, q6\n\t"
-        "vldrw.32 q6, [r12, #32]\n\t"
+        "vldrw.32 q6, [sp]\n\t"
         "vsri.32 q6, q5, #31\n\t"
         "vldrb.8 q4, [r1]\n\t"
         "vqsub.s32 q5, q5, q6\n\t"
@@ -284,19 +323,24 @@ static ETHOSGEN_ASSEMBLY void multiply_short(const struct pairs *pairs __attribu
         "2:\n\t"
         "vmov q5[2], q5[0], r0, r4\n\t"
         "vmov q5[3], q5[1], r2, r6\n\t"
-        "vldrw.32 q6, [r12, #16]\n\t"
+        "vldrw.32 q6, [r8]\n\t"
         "vadd.i32 q5, q5, q6\n\t"
-        "vldrw.32 q6, [r12, #48]\n\t"
+        "vldrw.32 q6, [r8, #16]\n\t"
         "vqrdmulh.s32 q5, q5, q6\n\t"
-        "vldrw.32 q6, [r12, #32]\n\t"
+        "vldrw.32 q6, [sp]\n\t"
         "vsri.32 q6, q5, #31\n\t"
         "vqsub.s32 q5, q5, q6\n\t"
         "vqshl.s32 q5, q5, q7\n\t"
         "vshr.u32 q5, q5, #24\n\t"
         "vpst\n\t"
         "vstrbt.32 q5, [r5]\n\t"
+        "ldr r4, [r12, #36]\n\t"
+        "add r8, #48\n\t"
+        "cmp r4, #0\n\t"
+        "bgt 6b\n\t"
+        "add sp, #16\n\t"
         "vpop {d8-d15}\n\t"
-        "pop {r3-r7, pc}");
+        "pop {r4-r8, pc}");
 }
 
 /* Return the number of rows that can be read in whole vectors. */
@@ -319,96 +363,48 @@ static ETHOSGEN_RARE void multiply_each(int32_t row, int32_t end, const struct e
     }
 }
 
-/* Compute `count` rows of 4 channels with shifts of any size. */
-static ETHOSGEN_RARE void multiply_block(int32_t count, int32_t channel, const struct ethosgen_rows *rows,
-                           const struct pairs *pairs, const int32_t *scales,
-                           const struct ethosgen_matrix *matrix)
-{
-    struct ethosgen_rows part = *rows;
-    struct ethosgen_matrix block = *matrix;
-
-    part.output += channel;
-    block.channels -= channel;
-    block.channels = block.channels < BLOCK ? block.channels : BLOCK;
-    multiply_each(0, count, &part, pairs->weights, scales, &block);
-}
-
-/*
- * Return whether rounding, zero point and saturation take one left shift: see ethosgen_rounding_x4.
- */
-static inline int is_common(int32x4_t shift, uint32_t inside)
-{
-    mve_pred16_t common = vcmpgeq_m_n_s32(shift, -ETHOSGEN_MOST_SHIFT, vcmpleq_n_s32(shift, -2));
-
-    return (common & inside) == inside;
-}
-
 /* Limit rows of outputs to the bounds of the layer; adjacent rows are one. */
 static ETHOSGEN_RARE void limit(int32_t count, const struct ethosgen_rows *rows,
                   const struct ethosgen_matrix *matrix)
 {
-    int8x16_t low = vdupq_n_s8((int8_t)matrix->output.low);
-    int8x16_t high = vdupq_n_s8((int8_t)matrix->output.high);
+    const struct ethosgen_output *to = &matrix->output;
     bool is_one = rows->output_step == matrix->channels;
     int32_t bytes = is_one ? matrix->channels * count : matrix->channels;
     int8_t *row = rows->output;
 
-    for (int32_t left = is_one ? 1 : count; left > 0; left--) {
-        int8_t *output = row;
-        /* q0: outputs. lr: bytes left. */
-        __asm volatile("wlstp.8 lr, %[bytes], 2f\n"
-                       "1:\n\t"
-                       "vldrb.8 q0, [%[output]]\n\t"
-                       "vmax.s8 q0, q0, %q[low]\n\t"
-                       "vmin.s8 q0, q0, %q[high]\n\t"
-                       "vstrb.8 q0, [%[output]], #16\n\t"
-                       "letp lr, 1b\n"
-                       "2:"
-                       : [output] "+r"(output)
-                       : [bytes] "r"(bytes), [low] "w"(low), [high] "w"(high)
-                       : "q0", "lr", "memory");
-        row += rows->output_step;
+    for (int32_t left = is_one ? 1 : count; left > 0; left--, row += rows->output_step) {
+        ethosgen_limit_s8(row, bytes, to->low, to->high);
     }
 }
 
-/* Compute `count` rows with `multiply`, `at_once` of them together, and the others one by one. */
-static ETHOSGEN_RARE void multiply_rows(int32_t count, int32_t at_once,
-                                        void (*multiply)(const struct pairs *pairs),
+/* Compute `count` times `at_once` rows with `multiply`, and the others one by one. */
+static ETHOSGEN_RARE void multiply_rows(int32_t count, int32_t at_once, void (*multiply)(struct job *job),
                                         const struct ethosgen_rows *rows, const int8_t *weights,
                                         const int32_t *scales,
                                         const struct ethosgen_matrix *matrix)
 {
     int32_t vectors = (int32_t)((uint32_t)(matrix->depth + LANES - 1) / LANES);
-    const int32_t *of_block = scales;
-    struct pairs pairs;
+    struct job job = {
+        .weights = weights,
+        .more = vectors - 2,
+        .advance = 2 * rows->step - vectors * LANES,
+        .output_step = rows->output_step,
+        .row0 = rows->first,
+        .row1 = rows->first + rows->step,
+        .output = rows->output,
+        .count = matrix->has_common_shifts ? count : 0,
+        .scales = scales,
+        .channels = matrix->channels,
+        .unshifted = -2 * matrix->output.zero_point - 1,
+        .block_bytes = vectors * LANES * BLOCK,
+    };
 
-    pairs.weights = weights;
-    pairs.more = vectors - 2;
-    pairs.advance = 2 * rows->step - vectors * LANES;
-    pairs.output_step = rows->output_step;
-    pairs.row0 = rows->first;
-    pairs.row1 = rows->first + rows->step;
-    pairs.count = count;
-    count *= at_once;
-    for (int32_t channel = 0; channel < matrix->channels && count > 0; channel += BLOCK) {
-        int32x4_t shift = vldrwq_s32(of_block + 2 * BLOCK);
-
-        pairs.inside = vctp32q((uint32_t)matrix->channels - (uint32_t)channel);
-        pairs.output = rows->output + channel;
-        if (is_common(shift, pairs.inside)) {
-            vstrwq_s32(pairs.bias, vldrwq_s32(of_block));
-            vstrwq_s32(pairs.rounding, ethosgen_rounding_x4(shift, matrix->output.zero_point));
-            vstrwq_s32(pairs.mantissa, vldrwq_s32(of_block + BLOCK));
-            vstrwq_s32(pairs.shift, vaddq_n_s32(shift, ETHOSGEN_TOP));
-            multiply(&pairs);
-        } else {
-            multiply_block(count, channel, rows, &pairs, of_block, matrix);
+    count = job.count * at_once;
+    if (count > 0) {
+        multiply(&job);
+        if (matrix->output.low > INT8_MIN || matrix->output.high < INT8_MAX) {
+            limit(count, rows, matrix);
         }
-        pairs.weights += vectors * LANES * BLOCK;
-        of_block += SCALES;
-    }
-    if ((matrix->output.low > INT8_MIN || matrix->output.high < INT8_MAX) && count > 0) {
-        limit(count, rows, matrix);
     }
     multiply_each(count, rows->count, rows, weights, scales, matrix);
 }

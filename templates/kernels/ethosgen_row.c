@@ -7,6 +7,8 @@
  */
 #include "ethosgen_requantize.h"
 
+#include <stddef.h>
+
 /* ISO C guarantees strings of 4095 characters; the compilers of this assembly accept more. */
 #pragma GCC diagnostic ignored "-Woverlength-strings"
 
@@ -30,6 +32,8 @@
     "vmladava.s8 lr, q0, q3\n\t"    \
     "vldrb.8 q2, [r7], #16\n\t"
 #define LOAD_VECTOR "vldrb.8 q0, [r1], #16\n\t"
+
+_Static_assert(offsetof(struct ethosgen_matrix, output) == 12, "the assembly has this offset");
 
 /*
  * r1, r11: row, the end of its last vector. r7: weights. r0, r2, r4, r6, r8, r10, r12, lr: sums.

@@ -116,6 +116,15 @@ struct columns {
     int32_t count;
 };
 
+/* Fill some columns of the strip with the zero point. Not inline, to save code. */
+static __attribute__((noinline)) void fill_columns(int8_t *strip, int32_t first, int32_t end,
+                                                   const struct ethosgen_convolution *layer)
+{
+    int32_t column = layer->height * layer->depth;
+
+    ethosgen_fill(strip + first * column, layer->zero_point, (end - first) * column);
+}
+
 /* Copy the rows under a row of windows to the strip; `input` is the first column's row 0. */
 static inline void fill_strip(int8_t *strip, const int8_t *input, int32_t row,
                               struct columns inside, const struct ethosgen_convolution *layer)
@@ -130,8 +139,11 @@ static inline void fill_strip(int8_t *strip, const int8_t *input, int32_t row,
         .strip_step = column,
     };
 
-    if (row < 0 || last >= across->size || inside.count < layer->columns) {
-        ethosgen_fill(strip, layer->zero_point, layer->columns * column);
+    if (row < 0 || last >= across->size) {
+        fill_columns(strip, 0, layer->columns, layer);
+    } else if (inside.count < layer->columns) {
+        fill_columns(strip, 0, inside.first, layer);
+        fill_columns(strip, inside.first + inside.count, layer->columns, layer);
     }
     strip += inside.first * column;
     for (; row <= last; row += across->dilation, strip += layer->depth) {

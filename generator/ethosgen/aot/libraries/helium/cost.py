@@ -16,14 +16,17 @@ LANES, BLOCK, HALF = 16, 4, 8
 
 
 def multiplied(rows: int, depth: int, channels: int) -> float:
-    """Return the estimate of the instructions for rows times weights with Helium."""
+    """Return the estimate of the instructions for rows times weights with Helium.
+
+    Those for a block are counts of the assembly, not least squares.
+    """
     blocks, vectors = pieces(channels, BLOCK), pieces(depth, LANES)
     pairs, rest = divmod(rows, 2)
     if vectors == 1 and rows > 1:
-        return 110 + blocks * (107 + 20.0 * rows)
+        return 110 + blocks * (27 + 20.0 * rows)
     pair = 37.0 + 14 * vectors + (vectors - 2) // 2 * 2
     single = 31 + blocks * (26.6 + 9.83 * vectors)
-    return 40 + (pairs and 110 + blocks * (105 + pairs * pair)) + rest * single
+    return 40 + (pairs and 110 + blocks * (20 + pairs * pair)) + rest * single
 
 
 def row_of_eights(depth: int, channels: int) -> float:
@@ -113,6 +116,6 @@ CONVOLUTION = TwoForms(
 )
 AVERAGES = TwoForms(estimate_of(_averages), estimate_of(_averages_in_c))
 MAXIMA = TwoForms(estimate_of(_maxima), estimate_of(_maxima_in_c))
-SUMS = TwoForms(per_element(4.6, broadcast=8.0), per_element(80.0))
+SUMS = TwoForms(per_element(4.3, broadcast=8.0), per_element(80.0))
 PRODUCTS = TwoForms(per_element(3.3, broadcast=6.0), per_element(38.0))
 SOFTMAX = TwoForms(per_element(9.0, row=141.0), per_element(34.0, row=117.0))

@@ -16,7 +16,7 @@ from ethosgen.aot.libraries.framework.parts import IN_PLACE
 from ethosgen.aot.libraries.helium import order, shapes
 from ethosgen.aot.libraries.helium.lines import Lines, cheapest_lines
 from ethosgen.aot.libraries.helium.matrix import ESTIMATE, axis_of, convolution, output_steps
-from ethosgen.aot.libraries.helium.scales import has_common_shifts, settled_table
+from ethosgen.aot.libraries.helium.scales import LIMIT, has_common_shifts, settled_table
 from ethosgen.aot.loops.layer import Layer
 from ethosgen.aot.loops.window import make_window
 from ethosgen.aot.tir.kernel import Kernel
@@ -26,7 +26,6 @@ from ethosgen.values.network import Operator, Tensor
 
 DIRECT = frozenset({"ethosgen_depthwise_in_place.c"})
 LINES = frozenset(f"ethosgen_depthwise{part}" for part in (".c", ".h", "_loops.c"))
-LIMIT = frozenset({"ethosgen_limit.c"})
 
 
 def _helium(op: Operator, tensors: Sequence[Tensor]) -> float:

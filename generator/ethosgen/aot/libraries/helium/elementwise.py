@@ -12,6 +12,7 @@ from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.products import OutputRange
 from ethosgen.aot.libraries.framework.recurrent import MOST_FACTOR, curve_lines
 from ethosgen.aot.libraries.helium import cost
+from ethosgen.aot.libraries.helium.scales import COMMON, LIMIT
 from ethosgen.aot.libraries.helium.shapes import (
     Add,
     AddS16,
@@ -32,7 +33,8 @@ from ethosgen.aot.tir.quantization import (
 from ethosgen.aot.tir.structs import Struct
 from ethosgen.values.network import Operator, Tensor
 
-ADDITION = frozenset({"ethosgen_add.c"})
+ADDITION = LIMIT | {"ethosgen_add.c"}
+MULTIPLICATION = frozenset({"ethosgen_mul.c"})
 ADD = frozenset({"ethosgen_add_s16.c", "ethosgen_eight.h"})
 MUL = frozenset({"ethosgen_mul_s16.c", "ethosgen_eight.h"})
 CURVE = frozenset({"ethosgen_curve_s16.c", "ethosgen_curve.h"})
@@ -59,10 +61,10 @@ def addition(op: Operator, tensors: Sequence[Tensor]) -> Kernel | None:
     repeats = shapes[0] != full or shapes[1] != full
     if struct is None or shapes[0][-1] == 1 or (repeats and full[-1] < LEAST_ROW):
         return None
-    name = "mul" if op.code == "MUL" else "add"
+    name, files = ("mul", MULTIPLICATION) if op.code == "MUL" else ("add", ADDITION)
     single = "_one" if shapes[1][-1] == 1 else ""
     form = "sub" if signs[1] < 0 and not single else name
-    function, files = f"ethosgen_{form}{single}_s8", frozenset({f"ethosgen_{name}.c"})
+    function = f"ethosgen_{form}{single}_s8"
     three, constant = (first, second, target), ("shape", struct)
     return rows_of_two(function, three, (*shapes, full), constant, files)
 
@@ -81,7 +83,7 @@ def sum_of(op: Operator, tensors: Three, signs: tuple[int, int]) -> Add | None:
     """Return the struct of a sum, None if the kernels do not cover its scales."""
     first, second, target = tensors
     left, right, result = sum_multipliers(first, second, target)
-    if max(left.shift, right.shift, result.shift) > 0:
+    if max(left.shift, right.shift) > 0 or not COMMON[0] <= result.shift <= COMMON[1]:
         return None
     return Add(
         first=_scaled(first, left),

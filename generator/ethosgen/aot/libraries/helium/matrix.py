@@ -26,7 +26,7 @@ from ethosgen.aot.libraries.framework.order import (
 )
 from ethosgen.aot.libraries.framework.parts import PART_ROWS, parts_kernel
 from ethosgen.aot.libraries.helium import cost, order, shapes
-from ethosgen.aot.libraries.helium.scales import settled_table
+from ethosgen.aot.libraries.helium.scales import LIMIT, has_common_shifts, settled_table
 from ethosgen.aot.libraries.helium.shapes import Two, output_of
 from ethosgen.aot.libraries.helium.strips import Strips, cheapest_strips
 from ethosgen.aot.loops.layer import Layer
@@ -39,7 +39,7 @@ from ethosgen.values.network import Operator, Tensor
 
 ROWS = frozenset({"ethosgen_rows.c"})
 CONVOLUTION = frozenset({"ethosgen_convolution.c", "ethosgen_strips.h"})
-MATRIX = frozenset({"ethosgen_matrix.c", "ethosgen_sums.h"})
+MATRIX = LIMIT | {"ethosgen_matrix.c", "ethosgen_sums.h"}
 PARTS = frozenset({"ethosgen_matrix_parts.c"})
 ROW = frozenset({"ethosgen_row.c"})
 TWO = frozenset({"ethosgen_two.c"})
@@ -258,7 +258,13 @@ def _row_of_eights(layer: Layer, weights: Array) -> Kernel | None:
     if not order.is_row_of_eights(depth, table):
         return None
     output = shapes.output_of(layer)
-    matrix = shapes.HeliumMatrix(rows=1, depth=depth, channels=channels, output=output)
+    matrix = shapes.HeliumMatrix(
+        rows=1,
+        depth=depth,
+        channels=channels,
+        output=output,
+        has_common_shifts=int(has_common_shifts(table)),
+    )
     constants = order.row_weights(weights), order.row_scales(table), matrix
     return rows_kernel(layer, CFunction("ethosgen_row_eight_s8", ROW), constants, has_count=False)
 
@@ -330,16 +336,17 @@ def _constants(
     layer: Layer, weights: Array, groups: int, rows: int, depth: int
 ) -> tuple[Array, Array, shapes.HeliumMatrix]:
     """Return packed weights and scales, group by group, and the struct of the products."""
+    table = settled_table(layer, weights)
     matrix = shapes.HeliumMatrix(
         rows=rows,
         depth=depth,
         channels=layer.channels // groups,
         output=shapes.output_of(layer),
+        has_common_shifts=int(has_common_shifts(table)),
     )
-    tables = settled_table(layer, weights)
     return (
         by_group(order.matrix_weights, weights, groups),
-        by_group(order.matrix_scales, tables, groups),
+        by_group(order.matrix_scales, table, groups),
         matrix,
     )
 

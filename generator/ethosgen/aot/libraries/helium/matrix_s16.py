@@ -100,6 +100,7 @@ class MatrixS16:
             depth=weights.shape[1],
             channels=layer.channels,
             output=shapes.output_of(layer),
+            has_common_shifts=0,
         )
         packs = order.matrix_weights(weights, order.MATRIX_DEPTH_S16)
         return packs, scales, matrix

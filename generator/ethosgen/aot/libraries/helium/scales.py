@@ -9,6 +9,8 @@ import numpy as np
 from ethosgen.aot.libraries.framework.order import Array, channel_table
 from ethosgen.aot.loops.layer import Layer
 
+LIMIT = frozenset({"ethosgen_limit.c"})
+"""The bounds of outputs of the kernels that only saturate."""
 COMMON = (-22, -2)
 """The least and the greatest shift that the kernels do not treat apart."""
 BITS = 8

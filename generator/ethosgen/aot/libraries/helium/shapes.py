@@ -22,6 +22,7 @@ class HeliumMatrix(Struct, name="ethosgen_matrix"):
     depth: int
     channels: int
     output: OutputRange
+    has_common_shifts: Annotated[int, "1 if all shifts are from -22 to -2, else 0"]
 
 
 class HeliumAxis(Struct, name="ethosgen_axis"):

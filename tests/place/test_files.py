@@ -127,9 +127,9 @@ BAD_GRAPHS = [
      "than or equal to 1, but is -4"),
     (changed(GOOD, "tasks", 2, "memory_bytes", to=-1), r"\('c'\): it must be greater than"),
     (changed(GOOD, "edges", 0, "bytes", to=-1), r"edges\[0\]\.bytes: it must be greater than or"),
-    (changed(GOOD, "edges", 0, "bytes", to="10"), r"edges\[0\]\.bytes: it must be a valid integer"),
-    (changed(GOOD, "edges", 0, "bytes", to=1.5), r"edges\[0\]\.bytes: it must be a valid integer"),
-    (changed(GOOD, "edges", 0, "bytes", to=True), r"edges\[0\]\.bytes: it must be a valid integer"),
+    (changed(GOOD, "edges", 0, "bytes", to="10"), r"edges\[0\]\.bytes: it must be a whole number"),
+    (changed(GOOD, "edges", 0, "bytes", to=1.5), r"edges\[0\]\.bytes: it must be a whole number"),
+    (changed(GOOD, "edges", 0, "bytes", to=True), r"edges\[0\]\.bytes: it must be a whole number"),
     (changed(GOOD, "tasks", 0, "replicas", to=0), r"tasks\[0\]\.replicas"),
     (changed(GOOD, "edges", 0, "buffers", to=0), r"edges\[0\]\.buffers"),
     (changed(GOOD, "edges", 1, "to", to="a"), "edges: they form a cycle, 'a' → 'b' → 'a'"),
@@ -147,7 +147,7 @@ BAD_GRAPHS = [
     ('{"tasks": NaN}', "NaN is not a JSON number"),
     ("[" * 100_000, "is not JSON"),
     ("9" * 5000, "is not JSON"),
-    (json.dumps(GOOD).replace(": 5,", ": 1e999,"), "it must be a valid integer|finite"),
+    (json.dumps(GOOD).replace(": 5,", ": 1e999,"), "it must be a whole number|finite"),
 ]  # fmt: skip
 
 

@@ -75,17 +75,17 @@ def test_calls_take_what_driver_and_engine_take(tables: list[CostTable]) -> None
 @needs_gcc
 @needs_qemu
 def test_a_table_replaces_the_formula(tables: list[CostTable], tmp_path: Path) -> None:
-    change = 'cycles = "engine_cycles"\nstart -> cycles_table = "cycles_0_conv_2d.csv"\nstart'
+    change = 'cycles = "engine_cycles"\nstart -> cycles_table = "cycles_conv_2d.csv"\nstart'
     folder = _engine(tmp_path, accelerator__toml=change)
     toml = folder / "accelerator.toml"
-    head, last = toml.read_text().rsplit("cycles_0_conv_2d", 1)
+    head, last = toml.read_text().rsplit("cycles_conv_2d", 1)
     toml.write_text(f"{head}{tables[1].file.removesuffix('.csv')}{last}")
     assert [path.name for path in write_tables(tables, folder)] == [t.file for t in tables]
     plan = _plan(str(folder))
     (accelerator,) = wrapped_of(plan)
     estimates = [accelerator.facts_of(partition).cycles for partition in plan.partitions]
     assert estimates == [call.cycles for table in tables for call in table.calls]
-    with pytest.raises(InputError, match=r"cycles_0_conv_2d\.csv' exists; remove it"):
+    with pytest.raises(InputError, match=r"cycles_conv_2d\.csv' exists; remove it"):
         write_tables(tables, folder)
 
 
@@ -151,6 +151,12 @@ def test_of_equal_calls_the_slowest_counts() -> None:
     table = CostTable(0, ("CONV_2D",), ("input_h",), calls)
     assert table.text() == "input_h,cycles\n8,300\n"
     assert calls[2].cycles == 0  # the declared start is more than what was measured
+
+
+def test_a_table_has_the_name_of_its_operators() -> None:
+    chain = ("PAD?", "CONV_2D")
+    assert CostTable(0, chain, (), ()).file == "cycles_pad_conv_2d.csv"
+    assert CostTable(3, chain, (), (), earlier=1).file == "cycles_pad_conv_2d_2.csv"
 
 
 def test_a_declared_start_that_is_wrong_gets_a_note() -> None:

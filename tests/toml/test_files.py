@@ -16,6 +16,7 @@ class Wheel(BaseModel):
     name: Annotated[str, Field(pattern="^[a-z]+$")]
     size_mm: Annotated[int, Field(gt=0)] = 1
     spokes: Annotated[list[int], Field(min_length=2)] = [1, 2]
+    load: Annotated[int, Field(lt=480)] | list[Annotated[int, Field(lt=480)]] = 0
 
     @model_validator(mode="after")
     def _is_round(self) -> "Wheel":
@@ -65,13 +66,25 @@ def test_a_file_is_read_with_and_without_a_mark_of_its_encoding(
         ("size_mm", "size_m", "line 3: wheels[0].size_m ('left'): there is no such field (did you"),
         ('name = "right"', "", "line 4: wheels[1].name: it is missing; add it"),
         ("300", "0", "line 3: wheels[0].size_mm ('left'): it must be greater than 0, but is 0"),
-        ("300", '"3"', "('left'): it must be a valid integer, but is \"3\""),
+        ("300", '"3"', "('left'): it must be a whole number, but is \"3\""),
         ("300", "13", "line 3: wheels[0].size_mm ('left'): nobody rides on 13; choose another"),
         ('"left"', '"L"', "line 2: wheels[0].name: it must match pattern '^[a-z]+$', but is \"L\""),
         ('"left"', '"' + "L" * 99 + '"', 'but is "' + "L" * 39 + "…"),
         ("size_mm = 300", "spokes = []", "line 3: wheels[0].spokes ('left'): it is empty; name at"),
         ("size_mm = 300", "spokes = [4]", "it must have at least 2 items, but has 1"),
         ('[[wheels]]\nname = "right"', "", "line 2: wheels[0].name: one wheel does not make a"),
+        (
+            "size_mm = 300",
+            "load = 900",
+            "line 3: wheels[0].load ('left'): it must be less than 480",
+        ),
+        ("size_mm = 300", "load = [1, 900]", "wheels[0].load[1] ('left'): it must be less than 4"),
+        ("size_mm = 300", "load = [1, 0.5]", "load[1] ('left'): it must be a whole number, but is"),
+        (
+            "size_mm = 300",
+            'load = "1"',
+            "wheels[0].load ('left'): it must be a whole number or a list in [brackets], but",
+        ),
         ("300", "", "is not TOML: Invalid value (at line 3"),
         ("300", "[" * 9999, "is not TOML"),
     ],

@@ -161,8 +161,8 @@ def measure(
         click.echo(f"written: {path}")
         entry = f'cycles_table = "{path.name}"'
         click.echo(
-            f"next: put it beside accelerator.toml, and add to operation {table.number + 1} there: "
-            f"{entry}",
+            "next: put it beside accelerator.toml, and add below chain = "
+            f"{json.dumps(table.operators)} there: {entry}",
             err=True,
         )
 

@@ -77,17 +77,22 @@ class MeasuredCall:
 
 @dataclass(frozen=True)
 class CostTable:
-    """The measured calls of one operation; `columns` are terms."""
+    """The measured calls of one operation; `columns` are terms.
+
+    `earlier` is the number of operations with the same operators before it.
+    """
 
     number: int
     operators: tuple[str, ...]
     columns: tuple[str, ...]
     calls: tuple[MeasuredCall, ...]
+    earlier: int = 0
 
     @property
     def file(self) -> str:
         """The name of its file."""
-        return f"cycles_{self.number}_{self.operators[0].strip('?').lower()}.csv"
+        codes = "_".join(code.strip("?").lower() for code in self.operators)
+        return f"cycles_{codes}{f'_{self.earlier + 1}' if self.earlier else ''}.csv"
 
     @property
     def rows(self) -> dict[tuple[str, ...], int]:
@@ -151,7 +156,8 @@ def measure_costs(name: str, asked: CostRequest, watch: Watch) -> list[CostTable
         own = tuple(call for call in calls if call.facts.number == chain.number)
         if own:
             columns = asked.terms or _identifying(own)
-            tables.append(CostTable(chain.number, chain.members, columns, own))
+            earlier = sum(other.members == chain.members for other in chains[: chain.number])
+            tables.append(CostTable(chain.number, chain.members, columns, own, earlier))
     _check_terms(tables)
     return tables
 

@@ -14,6 +14,17 @@ _LONGEST_VALUE = 40
 _FIELD = re.compile(r"([a-z_]\w*(?:\.[\w-]+|\[\d+\])*): ")
 _PART = re.compile(r"[\w-]+")
 _MUST = re.compile(r"\w+ should ")
+_MISTYPED = "_type"
+"""The end of the kinds of errors that say that a value has another type."""
+_WORDS = {
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+    "a valid string": "a text in quotes",
+    "a valid boolean": "true or false",
+    "a valid list": "a list in [brackets]",
+    "a valid dictionary": "a table",
+}
+"""Our words for pydantic's types."""
 
 
 def describe_fault(
@@ -24,9 +35,16 @@ def describe_fault(
     `tables` is the model's input, and `text` the TOML that it was read from. The model's own
     messages may begin with the field, as in "fpu: a cortex-m3 has none".
     """
-    fault = error.errors()[0]
-    parts = [str(part) for part in fault["loc"] if not str(part).startswith("[")]
+    faults = [{**fault, "loc": _place(tables, fault)} for fault in error.errors()]
+    own = [fault for fault in faults if fault["loc"][: len(faults[0]["loc"])] == faults[0]["loc"]]
+    # Of a field that may have one of several types, errors of the type that it has say most.
+    deepest = max(own, key=lambda f: len(f["loc"]))
+    fault = next((f for f in own if not f["type"].endswith(_MISTYPED)), deepest)
+    parts = [str(part) for part in fault["loc"]]
     message = describe_error(fault, model)
+    types = dict.fromkeys(_wanted(f) for f in own if f["loc"] == fault["loc"])
+    if fault["type"].endswith(_MISTYPED) and len(types) > 1:
+        message = f"it must be {' or '.join(types)}, but is {_found(fault)}"
     if fault["type"] == "value_error" and (named := _FIELD.match(message)):
         parts += _PART.findall(named[1])
         message = message[named.end() :]
@@ -58,10 +76,35 @@ def describe_error(fault: Mapping[str, Any], model: type[BaseModel]) -> str:
     if kind == "too_short":
         fewest = counted(limits["min_length"], "item")
         return f"it must have at least {fewest}, but has {limits['actual_length']}"
-    message = _MUST.sub("", message, count=1)
+    is_type = kind.endswith(_MISTYPED)
+    message = f"be {_wanted(fault)}" if is_type else _MUST.sub("", message, count=1)
     if not message.startswith(("be ", "have ", "match ")):
         message = f"be {message}"
-    return f"it must {message}, but is {shortened(json.dumps(fault['input'], default=str))}"
+    return f"it must {message}, but is {_found(fault)}"
+
+
+def _wanted(fault: Mapping[str, Any]) -> str:
+    """Return the type that a value must have."""
+    words = _MUST.sub("", str(fault["msg"]), count=1).removeprefix("be ")
+    return next((ours for theirs, ours in _WORDS.items() if words.startswith(theirs)), words)
+
+
+def _found(fault: Mapping[str, Any]) -> str:
+    return shortened(json.dumps(fault["input"], default=str))
+
+
+def _place(tables: Any, fault: Mapping[str, Any]) -> tuple[str | int, ...]:
+    """Return the keys and numbers of a fault's place, without pydantic's names of types."""
+    place: list[str | int] = []
+    for part in fault["loc"]:
+        is_key = part in tables if isinstance(tables, dict) else False
+        is_number = isinstance(part, int) and isinstance(tables, list) and part < len(tables)
+        if is_key or is_number:
+            tables = tables[part]
+            place.append(part)
+    if fault["type"] == "missing":
+        place.append(fault["loc"][-1])
+    return tuple(place)
 
 
 def shortened(text: str) -> str:

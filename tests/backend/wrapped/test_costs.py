@@ -33,7 +33,7 @@ def test_a_predicate_may_need_helium(tmp_path: Path) -> None:
     plan = plan_cpu_only(network, IoStyle.ARENA)
     assert not all(offer.refusal for offer in toy.offers(plan, {}).values())
     refusals = {offer.refusal for offer in toy.beside(has_helium=False).offers(plan, {}).values()}
-    assert "has_helium is not true (toy, line 10)" in refusals
+    assert "has_helium is not true (toy, line 11)" in refusals
 
 
 def test_our_kernels_cost_more_without_helium(tmp_path: Path) -> None:

@@ -43,12 +43,26 @@ CASES = {
         "calls no known function",
     ),
     "a wrong kind": ('"device"', '"engine"', r"line 3: kind: it must be 'device' or 'libr"),
-    "a number as text": ("start = 10", 'start = "10"', r"line 6: start: it must be a valid i"),
+    "a number as text": ("start = 10", 'start = "10"', r"line 6: start: it must be a whole n"),
     "no header": ('headers = ["toy_add.h"]', "", "headers: it is missing"),
     "a missing source": ('"toy_add.c"', '"toy_sub.c"', r"line 5: sources: cannot read"),
     "a file outside": ('"toy_add.c"', '"../toy_add.c"', r"line 5: sources: .* is outside the fold"),
     "another schema": ("schema = 1", "schema = 2", r"line 1: schema: it must be 1, but is 2"),
-    "a wrong C name": ('call = "toy_add"', 'call = "toy add"', "is not the name of a C function"),
+    "a wrong C name": (
+        'call = "toy_add"',
+        'call = "toy add"',
+        "'toy add' is not a name in C, such",
+    ),
+    "an interrupt that no board has": (
+        "[[operator]]",
+        "[device]\nregisters = 4\n[device.boards.corstone300]\nbase = 0\nirq = 900\n[[operator]]",
+        r"line 12: device\.boards\.corstone300\.irq: it must be less than 480, but is 900",
+    ),
+    "a library with its option": (
+        "start = 10",
+        'start = 10\nlink = ["-lm"]',
+        r"link\[0\]: '-lm' is not a library, such as pthr",
+    ),
     "a method without a class": (
         'call = "toy_add"',
         'call = "toy_add"\nweights = "python:pack"',

@@ -129,3 +129,43 @@ def test_weights_of_an_unknown_method_are_refused(model: Path, tmp_path: Path) -
     engine.write_text(engine.read_text().replace("pack_transposed", "pack_other"))
     with pytest.raises(InputError, match="has no method pack_transposed, which weights name"):
         load_wrapped(str(folder)).offers(plan_of(model), {})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"offsets"', '"ofsets"', r"arguments: 'ofsets' .* 'ofsets' \(did you mean 'offsets'\?\)"),
+        ('scratch = "sum_bytes"', 'scratch = "sum_byts"', r"scratch: .*mean 'sum_bytes'"),
+        (
+            "where = [",
+            'where = [\n    "sum_byts < 9",',
+            r"where: 'sum_byts < 9' .*mean 'sum_bytes'",
+        ),
+    ],
+)
+def test_a_misspelled_name_is_an_error(
+    model: Path, tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    """The chain is not left to the CPU, where the network would pass without the accelerator."""
+    folder = folder_of(tmp_path / "conv")
+    toml = folder / "accelerator.toml"
+    toml.write_text(changed(old, new, toml.read_text()))
+    line = next(n for n, text in enumerate(toml.read_text().splitlines(), 1) if new[-8:] in text)
+    with pytest.raises(InputError, match=said) as error:
+        load_wrapped(str(folder)).offers(plan_of(model), {})
+    assert f"accelerator.toml', line {line}: operator[0]." in str(error.value)
+    assert "engine.py:Engine gives " in str(error.value)
+
+
+def test_a_refusal_names_its_line_and_what_the_terms_are(model: Path, tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "conv")
+    toml = folder / "accelerator.toml"
+    rule = "output_channels == 2 * input_channels + 1"
+    toml.write_text(
+        changed("where = [", f'where = [\n    "1 < 2",\n    "{rule}",', toml.read_text())
+    )
+    lines = toml.read_text().splitlines()
+    line = next(n for n, text in enumerate(lines, 1) if rule in text)
+    refusals = [o.refusal for o in load_wrapped(str(folder)).offers(plan_of(model), {}).values()]
+    said = f"{rule} is not true (conv, line {line}): output_channels is 8, input_channels is 4"
+    assert said in refusals

@@ -4,12 +4,13 @@ import csv
 import io
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from ethosgen.backend.protocol import AcceleratorCall, Chain, Offer, ProgramRunner, ProjectFiles
 from ethosgen.backend.wrapped.arguments import (
     CycleTable,
     Refusal,
+    check_names,
     cycles_of,
     make_parameters,
     start_of,
@@ -283,9 +284,10 @@ class WrappedAccelerator:
                 return "a part of its chain runs elsewhere"
         if wrong := type_refusal(match.operation, site):
             return wrong
-        line = self.folder.line(f"operator.{match.number}.where")
-        where = dict.fromkeys(match.operation.where, f" ({self.name}, line {line})")
+        lines = partial(self.folder.line_of, f"operator.{match.number}.where")
+        where = {text: f" ({self.name}, line {lines(text)})" for text in match.operation.where}
         site.extra.update(self.engine.terms(site))
+        check_names(self.folder, match, ("where",))
         return (
             refusal_of(match.operation, site, where)
             or self.engine.takes(site)

@@ -1,7 +1,8 @@
 """The call of a chain: addresses, numbers, constants and scratch."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ethosgen.backend.wrapped.expressions import AbsentError, Expression
 from ethosgen.backend.wrapped.folder import AcceleratorFolder
 from ethosgen.backend.wrapped.matching import Match
 from ethosgen.backend.wrapped.python import Engine
-from ethosgen.backend.wrapped.site import INSTANCE, ORDERS, known_pointers, known_terms
+from ethosgen.backend.wrapped.site import HELIUM, INSTANCE, ORDERS, known_pointers, known_terms
 from ethosgen.values.c_types import C_TYPES
 from ethosgen.values.call import Address, Argument, Call, Function
 from ethosgen.values.errors import InputError
@@ -49,6 +50,10 @@ class _CallArguments:
     blobs: list[Blob] = field(default_factory=list)
     scratches: list[Scratch] = field(default_factory=list)
 
+    @cached_property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {**self.match.site.arrays, **self.engine.arrays(self.match.site)}
+
     @property
     def alignment(self) -> int:
         return self.folder.declaration.memory.alignment
@@ -60,9 +65,8 @@ class _CallArguments:
         operation, site = self.match.operation, self.match.site
         if text in site.tensors:
             return self._tensor(text, site.tensors[text])
-        arrays = {**site.arrays, **self.engine.arrays(site)}
-        if text in arrays:
-            return self._array(text, arrays[text])
+        if text in self.arrays:
+            return self._array(text, self.arrays[text])
         if text == SCRATCH:
             return "void *", self._scratch()
         if text in known_pointers(operation.codes, operation.main):
@@ -117,12 +121,38 @@ class _CallArguments:
         return f"const {C_TYPES[kind]} *"
 
 
+def check_names(
+    folder: AcceleratorFolder, match: Match, fields: Collection[str], arrays: Collection[str] = ()
+) -> None:
+    """Raise InputError for a name in these fields that is neither ethosgen's nor the class's.
+
+    The class has answered for this chain; `arrays` are the arrays that it has given.
+    """
+    operation, own = match.operation, match.site.extra.keys()
+    known = known_terms(operation.codes, operation.main) | own
+    pointers = known_pointers(operation.codes, operation.main) | set(arrays)
+    for field_name, expression in operation.formulas():
+        names = known | pointers if field_name == "arguments" else known
+        for name in expression.ordered_names:
+            if field_name in fields and name not in names:
+                place = f"operator.{match.number}.{field_name}"
+                line = folder.line_of(place, expression.text)
+                given = sorted({*own, *arrays} - {HELIUM, INSTANCE})
+                raise InputError(
+                    f"accelerator file '{folder.toml}', line {line}: operator[{match.number}]."
+                    f"{field_name}: '{expression.text}' has the unknown name '{name}'"
+                    f"{nearest(name, names)}; {folder.declaration.python} gives "
+                    f"{', '.join(given) or 'none'}, and docs/accelerators.md lists the others"
+                )
+
+
 def make_parameters(
     folder: AcceleratorFolder, engine: Engine, match: Match, stem: str
 ) -> Parameters:
     """Return the call of a chain; Refusal says why it cannot be called."""
     maker = _CallArguments(folder, engine, match, stem)
     operation = match.operation
+    check_names(folder, match, ("scratch", "cycles", "start", "arguments"), maker.arrays)
     arguments = [maker.argument(text) for text in operation.arguments]
     line = folder.line(f"operator.{match.number}.arguments")
     function = Function(

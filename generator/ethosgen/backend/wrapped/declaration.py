@@ -2,11 +2,11 @@
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from ethosgen.backend.wrapped.expressions import Expression
 from ethosgen.backend.wrapped.site import INSTANCE, ORDERS, known_pointers, known_terms
@@ -18,12 +18,27 @@ from ethosgen.values.grammar import counted, nearest
 
 Bytes = Annotated[int, Field(ge=0)]
 Formula = int | str
-CName = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")]
 Addr = Annotated[int, Field(ge=0, lt=1 << 32, multiple_of=4)]
 
 Irq = Annotated[int, Field(ge=0, lt=480)]
 
-_C_NAME = re.compile(r"[A-Za-z_]\w*")
+
+def _spelled(pattern: str, what: str) -> Callable[[str], str]:
+    """Return a validator of names; ValueError says what a wrong one is not."""
+
+    def check(name: str) -> str:
+        if not re.fullmatch(pattern, name):
+            raise ValueError(f"'{name}' is not {what}")
+        return name
+
+    return check
+
+
+CName = Annotated[str, AfterValidator(_spelled(r"[A-Za-z_]\w*", "a name in C, such as my_engine"))]
+CNameOrNone = Annotated[
+    str,
+    AfterValidator(_spelled(r"([A-Za-z_]\w*)?", "the name of a C function, such as my_handler")),
+]
 _ORDER = re.compile(r"[OHWI]{2,4}")
 MOST_INSTANCES = 8
 """The most equal devices of an accelerator."""
@@ -87,7 +102,7 @@ class DeclaredDevice(Table):
     """The number of equal devices, which may work at once."""
     interrupt: bool = True
     """Whether it has an interrupt; without one it is polled."""
-    handler: Annotated[str, Field(pattern=r"^([A-Za-z_]\w*)?$")] = ""
+    handler: CNameOrNone = ""
     """A C function without arguments that its interrupt calls; most drivers need none."""
     model: str = ""
     """Its functional model: a C file, or a Python file and class (model.py:MatrixEngine)."""
@@ -116,7 +131,9 @@ class DeclaredDevice(Table):
 class External(Table):
     """Sources outside the folder, at the user's path."""
 
-    option: Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]*$")]
+    option: Annotated[
+        str, AfterValidator(_spelled("[A-Z][A-Z0-9_]*", "in capitals, such as MY_LIBRARY_PATH"))
+    ]
     """The environment and CMake variable that contains the path."""
     title: str
     """A description of the sources, for messages."""
@@ -145,7 +162,7 @@ class DeclaredOperation(Table):
     """Types of the first input and the output."""
     where: list[str] = Field(default_factory=list)
     """Predicates; the accelerator takes a chain only if all are true."""
-    call: str
+    call: CName
     """The C function. It returns int32_t: 0, or a status that the network's call returns."""
     arguments: list[str | int]
     """Its arguments in order: names of tensors and arrays (pointers), or formulas (int32_t)."""
@@ -161,7 +178,7 @@ class DeclaredOperation(Table):
     """The additional cycles of a call: a number or a formula [default: the file's `start`]."""
     cycles_table: str = ""
     """A .csv file of measured cycles, with columns of terms and `cycles`; else `cycles` counts."""
-    awaited: str = ""
+    awaited: CNameOrNone = ""
     """A function int32_t NAME(void) that waits for the end, for several instances NAME(int32_t)."""
 
     @model_validator(mode="after")
@@ -176,9 +193,6 @@ class DeclaredOperation(Table):
             raise ValueError("chain: at least one operator must not be optional")
         if len(set(self.codes)) < len(self.codes):
             raise ValueError("chain: it has an operator twice; describe them as two operations")
-        for field, name in (("call", self.call), ("awaited", self.awaited)):
-            if name and not _C_NAME.fullmatch(name):
-                raise ValueError(f"{field}: '{name}' is not the name of a C function")
         if self.weights and not (_ORDER.fullmatch(self.weights) or _PYTHON.fullmatch(self.weights)):
             raise ValueError(
                 f"weights: '{self.weights}' is neither an order such as OHWI nor python:METHOD"
@@ -255,7 +269,9 @@ class Declaration(Table):
     """Other files that the sources include."""
     platforms: list[PlatformName] = Field(default_factory=list)
     """The platforms that support it [default: all]."""
-    link: list[Annotated[str, Field(pattern=r"^\w[\w.+-]*$")]] = Field(default_factory=list)
+    link: list[
+        Annotated[str, AfterValidator(_spelled(r"\w[\w.+-]*", "a library, such as pthread"))]
+    ] = Field(default_factory=list)
     """System libraries to link: "pthread" stands for -lpthread."""
     host: bool | Literal["aarch64"] = True
     """Whether its C runs on this machine; "aarch64": under QEMU; false: our kernels stand in."""
@@ -321,7 +337,9 @@ class Declaration(Table):
         for name in sorted(expression.names - known):
             if self.python:  # its class may add terms
                 continue
-            hint = nearest(name, known | pointers)
+            hint = (
+                nearest(name, known | pointers) or f"; pointers are {', '.join(sorted(pointers))}"
+            )
             raise ValueError(f"{field}: '{expression.text}' has the unknown name '{name}'{hint}")
 
 

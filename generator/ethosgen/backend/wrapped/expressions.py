@@ -83,7 +83,8 @@ class Expression:
             self._tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             raise ValueError(f"'{text}' is not an expression") from None
-        self.names = frozenset(_names(self._tree, text))
+        self.ordered_names = tuple(dict.fromkeys(_names(self._tree, text)))
+        self.names = frozenset(self.ordered_names)
 
     def evaluate(self, terms: Mapping[str, Value]) -> Any:
         """Return the value; AbsentError for a name without one, ValueError for bad arithmetic."""

@@ -51,6 +51,15 @@ class AcceleratorFolder:
         """Return the line of a field of the file."""
         return find_line(self.text, field_name)
 
+    def line_of(self, field_name: str, item: str) -> int | None:
+        """Return the line of an item of a list of texts, or else of the list."""
+        first = self.line(field_name)
+        if first is not None:
+            for number, content in enumerate(self.text.splitlines()[first - 1 :], first):
+                if f'"{item}"' in content or f"'{item}'" in content:
+                    return number
+        return first
+
 
 def shipped() -> list[str]:
     """Return the names of the accelerators that come with ethosgen, and those of plug-ins."""

@@ -113,14 +113,18 @@ def type_refusal(operation: DeclaredOperation, site: ChainSite) -> str:
 
 
 def refusal_of(operation: DeclaredOperation, site: ChainSite, where: Mapping[str, str]) -> str:
-    """Return the first predicate that is false for a chain, in words; "" if all are true.
+    """Return the first predicate that is false for a chain, with its terms; "" if all are true.
 
     `where` maps a predicate to its place in the file.
     """
+    terms = site.terms
     for predicate in operation.predicates:
         try:
-            if not predicate.evaluate(site.terms):
-                return f"{predicate.text} is not true{where.get(predicate.text, '')}"
+            if not predicate.evaluate(terms):
+                known = ((name, terms.get(name)) for name in predicate.ordered_names)
+                shown = [f"{name} is {v!r}" for name, v in known if not isinstance(v, bool | None)]
+                values = f": {', '.join(shown)}" if shown else ""
+                return f"{predicate.text} is not true{where.get(predicate.text, '')}{values}"
         except AbsentError as name:
             return f"there is no {name} for {predicate.text}{where.get(predicate.text, '')}"
         except ValueError as error:

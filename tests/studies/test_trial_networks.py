@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ethosgen.samples.drawing import draw_samples
-from ethosgen.studies.trial_builder import STYLES, TooLargeError, TrialNetwork
+from ethosgen.studies.trial_builder import STYLES, TrialNetwork, UnsuitableSizeError
 from ethosgen.studies.trial_networks import trial_codes, trial_network
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.watch import Watch
@@ -25,7 +25,7 @@ def first_trial(code: str, dtype: str) -> TrialNetwork:
         trial = TrialNetwork((code,), dtype, STYLES[seed % len(STYLES)], seed)
         try:
             trial_network([trial])
-        except TooLargeError:
+        except UnsuitableSizeError:
             continue
         return trial
     raise AssertionError(f"{code} has no small trial")

@@ -47,11 +47,11 @@ def wrapped_schema() -> str:
     return declaration_schema()
 
 
-def start_wrapped(name: str, place: Path) -> Path:
+def start_wrapped(name: str, place: Path, is_device: bool = False) -> Path:
     """Write a folder for a new accelerator, for the user to change; return it."""
     from ethosgen.backend.wrapped.start import start_folder
 
-    return start_folder(name, place)
+    return start_folder(name, place, is_device)
 
 
 def wrapped_of(plan: Plan) -> tuple[Wrapped, ...]:

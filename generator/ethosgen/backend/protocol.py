@@ -386,7 +386,8 @@ class AcceleratorBackend(Family, Compiler, Simulation, Driver, Inspection, Proto
 class Chain:
     """One operation of a user's accelerator: its operators, "RELU6?" if optional, and its call.
 
-    `steps` is the declared difference from TensorFlow Lite Micro.
+    `steps` is the declared difference from TensorFlow Lite Micro. `limits` are the whole numbers in
+    its predicates and formulas: what it computes may change there.
     """
 
     number: int
@@ -394,6 +395,7 @@ class Chain:
     dtypes: tuple[str, ...]
     call: str
     steps: float = 0.0
+    limits: tuple[int, ...] = ()
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -452,10 +454,11 @@ class Wrapped(Backend[Plan, Plan, ResidualIndex], Protocol):
     def beside(self, has_helium: bool) -> "Wrapped":
         """Return it for a processor with or without Helium: costs may differ."""
 
-    def only(self, number: int, has_cache: bool = True) -> "Wrapped":
-        """Return it with one of its operations, watched for wrong accesses to memory.
+    def only(self, number: int, has_cache: bool = True, is_watched: bool = True) -> "Wrapped":
+        """Return it with one of its operations.
 
-        `has_cache` puts a data cache between a device and its driver.
+        `has_cache` puts a data cache between a device and its driver; `is_watched` compiles its C
+        and its model's with sanitizers, where the compiler has them.
         """
 
     def allowing(self, steps: float) -> "Wrapped":

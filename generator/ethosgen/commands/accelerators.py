@@ -48,15 +48,23 @@ def list_all(as_json: bool) -> None:
 
 @accelerators.command()
 @click.argument("name")
-def new(name: str) -> None:
+@click.option(
+    "--device",
+    "is_device",
+    is_flag=True,
+    help="Write a device: registers, an interrupt, its driver, and its model in Python and C.",
+)
+def new(name: str, is_device: bool) -> None:
     """Write a folder NAME here: a commented example that works, for you to change.
 
+    Without --device it is C functions.
+
     \b
-        ethosgen accelerators new my_engine
+        ethosgen accelerators new my_engine --device
     """
     from ethosgen.backend import start_wrapped
 
-    folder = start_wrapped(name, Path())
+    folder = start_wrapped(name, Path(), is_device)
     click.echo(folder)
     click.echo(f"next: ethosgen accelerators check {shlex.quote(f'./{folder}')}", err=True)
 
@@ -66,14 +74,22 @@ def new(name: str) -> None:
 @click.option(
     "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the networks."
 )
+@click.option(
+    "--sanitizers/--no-sanitizers",
+    "is_watched",
+    default=True,
+    help="Compile the C with the address and undefined-behavior sanitizers, if there are any.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
-def check(context: click.Context, name_or_folder: str, seed: int, as_json: bool) -> None:
+def check(
+    context: click.Context, name_or_folder: str, seed: int, is_watched: bool, as_json: bool
+) -> None:
     """Try each operation on random networks, against our kernels and TensorFlow Lite Micro.
 
     The accelerator's C is compiled for this machine, and runs with checks for invalid memory
-    accesses. Exit status 0 means that each operation was tried and no output differs by more than
-    declared.
+    accesses: guards around each memory, and the compiler's sanitizers. Exit status 0 means that
+    each operation was tried and no output differs by more than declared.
 
     \b
         ethosgen accelerators check ./my_engine
@@ -84,7 +100,7 @@ def check(context: click.Context, name_or_folder: str, seed: int, as_json: bool)
     accelerator = load_wrapped(name_or_folder)
     findings = []
     with Progress() as progress:
-        for result in check_accelerator(accelerator, seed, progress.watch()):
+        for result in check_accelerator(accelerator, seed, progress.watch(), is_watched):
             findings.append(result)
             if not as_json:
                 for line in _lines(result):

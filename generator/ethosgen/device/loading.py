@@ -71,7 +71,9 @@ def load(folder: Path, entry: str, library: Path | None, around: Surroundings) -
     return _load_python(folder / file, name, around)
 
 
-def compile_model(device: str, folder: Path, entry: str, into: Path) -> Path | None:
+def compile_model(
+    device: str, folder: Path, entry: str, into: Path, options: Sequence[str] = ()
+) -> Path | None:
     """Compile a model in C for this machine and return the library, None for one in Python.
 
     BuildError quotes the compiler, ToolError if there is none.
@@ -80,7 +82,7 @@ def compile_model(device: str, folder: Path, entry: str, into: Path) -> Path | N
         return None
     ours = template_folder("device") / "host"
     library = into / f"{device}.so"
-    command = [str(HOST_GCC.find()), *_OPTIONS, "-I", str(ours), "-I", str(folder)]
+    command = [str(HOST_GCC.find()), *_OPTIONS, *options, "-I", str(ours), "-I", str(folder)]
     command += [str(folder / entry), str(ours / "ethosgen_model.c"), "-lm", "-o", str(library)]
     try:
         run_command(command, _COMPILE_S)

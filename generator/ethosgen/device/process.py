@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ethosgen.device.loading import check_entry, compile_model
+from ethosgen.host import sanitizers
 from ethosgen.host.child import cause_of_death, die_with_us
 from ethosgen.host.termination import hold_signals
 from ethosgen.values.device import Device
@@ -26,6 +29,7 @@ ANSWER_S = 30.0
 """Time limit for one poll of a model."""
 _ASK_S = 0.5
 _END_S = 1.0
+_TRACE_S = 0.3
 _SAID_LINES = 3
 
 
@@ -89,7 +93,9 @@ class DeviceProcess:
         DeviceFault if it fails; BuildError or ToolError if its C cannot be compiled.
         """
         into = Path(self._files.name)
-        library = compile_model(self.device.name, self._folder, self._entry, into)
+        assert self.device.model is not None
+        watched = sanitizers.sanitizers() if self.device.model.is_watched else ()
+        library = compile_model(self.device.name, self._folder, self._entry, into, watched)
         self._control, far = socket.socketpair()
         task: dict[str, Any] = {
             "name": self.device.label,
@@ -122,7 +128,9 @@ class DeviceProcess:
                 self._ask(now)
         elif self._asked_at is not None and now - self._asked_at > ANSWER_S:
             self._fault = self._make_fault(
-                "late", f"one call of its poll function has taken more than {ANSWER_S:g} s"
+                "late",
+                f"one call of its poll function has taken more than {ANSWER_S:g} s"
+                + (f": {why}" if (why := self.stuck()) else ""),
             )
         if self._fault is not None:
             raise self._fault
@@ -136,6 +144,41 @@ class DeviceProcess:
         self._ask(time.monotonic())
         self._await_answer()
         return self.counts.get("cycles")
+
+    def silence(self) -> DeviceFault | None:
+        """Return a fault if the model has worked, but never raised the interrupt that it has."""
+        if not self.device.has_interrupt or self._control is None or self._fault is not None:
+            return None
+        with suppress(DeviceFault):
+            self.cycles()  # asks for the counts
+        if not self.counts.get("worked") or self.counts.get("interrupts"):
+            return None
+        return self._make_fault(
+            "silent",
+            "it has worked, but never raised its interrupt, so on hardware a wait would find its "
+            "end only at the next tick, or never; call interrupt() in Python or "
+            "ethosgen_model_interrupt() in C where it ends, or write interrupt = false in "
+            "accelerator.toml",
+        )
+
+    def stuck(self) -> str:
+        """Return where a model's poll function is if it does not return, "" if it does."""
+        self._receive(0.0)
+        if self._asked_at is None:
+            self._ask(time.monotonic())
+        self._receive(_ASK_S)
+        if self._asked_at is None or self._process is None or self._fault is not None:
+            return ""
+        self._process.send_signal(signal.SIGUSR1)  # `serving` then writes where it is
+        time.sleep(_TRACE_S)
+        file, _, name = self._entry.partition(":")
+        places = re.findall(rf'File ".*/{re.escape(file)}", line (\d+) in (\w+)', self._said())
+        where = f": it is in {places[0][1]}(), {file}, line {places[0][0]}" if places else ""
+        what = f"{name}.poll()" if name else "ethosgen_model_poll()"
+        return (
+            f"the model of '{self.device.label}' does not return from {what}{where}; end the loop "
+            "there, or if it only takes long, define ETHOSGEN_DEVICE_TIMEOUT_MS"
+        )
 
     def stop(self) -> None:
         """End the process."""
@@ -152,6 +195,8 @@ class DeviceProcess:
     def _spawn(self, task: dict[str, Any], handles: tuple[int, ...]) -> None:
         command = [*die_with_us(), sys.executable, "-P", "-m", "ethosgen.device.serving"]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        if self.device.model and self.device.model.is_watched and task["library"]:
+            environment |= sanitizers.preloaded()
         log = (Path(self._files.name) / "said").open("wb")
         with log, hold_signals():
             self._process = subprocess.Popen(
@@ -226,5 +271,19 @@ class DeviceProcess:
             how = cause_of_death(self._process.wait(_END_S))
         except subprocess.TimeoutExpired:
             how = "it closed its control line"
-        log = (Path(self._files.name) / "said").read_text(errors="replace").strip().splitlines()
+        said = self._said()
+        folder = str(self._folder)
+        if report := sanitizers.described(said, lambda p: Path(p).name if folder in p else ""):
+            return report
+        log = said.strip().splitlines()
         return how + (f": {'; '.join(log[-_SAID_LINES:])}" if log else "")
+
+    def _said(self) -> str:
+        return (Path(self._files.name) / "said").read_text(errors="replace")
+
+
+def check_interrupts(models: Sequence[DeviceProcess]) -> None:
+    """Raise the fault of a model that has worked, but never raised its interrupt."""
+    for model in models:
+        if fault := model.silence():
+            raise fault

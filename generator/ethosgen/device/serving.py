@@ -6,6 +6,7 @@ JSON.
 """
 
 import contextlib
+import faulthandler
 import json
 import mmap
 import os
@@ -84,6 +85,7 @@ def _tell(control: socket.socket, message: dict[str, Any]) -> None:
 
 def main() -> None:
     """Serve one model."""
+    faulthandler.register(signal.SIGUSR1)  # where a model is that does not answer
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one ends it
     task = json.loads(sys.stdin.readline())
     control = socket.socket(fileno=task["control"])

@@ -4,6 +4,7 @@ import shlex
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from ethosgen.board import Board, board_names, load_board
 from ethosgen.flow.application import NO_FILES, Feed, OnLine, run_and_compare
 from ethosgen.flow.coverage import require_coverage
 from ethosgen.flow.creation import create_project
-from ethosgen.flow.firmware_run import RunOptions, run_and_judge
+from ethosgen.flow.firmware_run import RunOptions, run_and_judge, run_samples
 from ethosgen.flow.lowered import with_accelerators
 from ethosgen.flow.models import require_models, target_for
 from ethosgen.flow.planning import read_stored
@@ -23,10 +24,14 @@ from ethosgen.platforms import find_platform
 from ethosgen.values.application import ApplicationReport
 from ethosgen.values.configurations import SramChoice
 from ethosgen.values.errors import CapacityError, InputError
+from ethosgen.values.network import Network
+from ethosgen.values.outcome import Arrays
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import FirmwareReport, Report
+from ethosgen.values.source import AS_GIVEN
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.golden_file import require_inputs
+from ethosgen.verdict.trial import Trial, question_of
 
 if TYPE_CHECKING:
     from ethosgen.project.info import ProjectInfo
@@ -259,13 +264,42 @@ def verify(
         if flasher is not None:
             flash_project(directory, tool=flasher, watch=watch)
         networks = [program.plan.original for program in written.programs]
-        judged = run_and_judge(dict(enumerate(networks)), info, built, options, watch)
+        part = partial(_try_on_qemu, recipe, options) if on == "qemu" else None
+        judged = run_and_judge(dict(enumerate(networks)), info, built, options, watch, part)
         report = _with_choices(judged, written.choices)
         if info.app is None:
             return report
         elf = find_app(info, on)
         application = run_and_compare(elf, info, networks, feed, on, watch, options.line)
         return replace(report, application=application)
+
+
+def _try_on_qemu(
+    recipe: Recipe, options: RunOptions, network: Network, samples: Sequence[Arrays]
+) -> Trial:
+    """Generate, build and run firmware of a network, or a part of one."""
+    from ethosgen.frontend.tflite.writer import file_of
+    from ethosgen.project import open_project
+
+    watch = Watch()
+    with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
+        file, directory = Path(temporary) / "part.tflite", Path(temporary) / "project"
+        file.write_bytes(file_of(network))
+        asked = replace(
+            recipe,
+            networks=(file,),
+            names=(),
+            options=replace(recipe.options, check=False),
+            reading=AS_GIVEN,
+            app=None,
+            labels=None,
+        )
+        (program,) = create_project(asked, directory=directory, watch=watch).programs
+        built = build_project(directory, on="qemu", watch=watch)
+        outcome = run_samples(samples, open_project(directory), built, options, watch)
+    outputs = [sample.outputs for sample in outcome.samples]
+    question = question_of(program.plan.original, samples, options.criteria.oracle)
+    return Trial(program.plan, question, outputs)
 
 
 def _with_choices(

@@ -20,7 +20,7 @@ from ethosgen.values.profile import NPU, Profile
 from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.security import SecureSide
 from ethosgen.values.watch import Watch
-from ethosgen.verdict.bisection import diagnose
+from ethosgen.verdict.bisection import Attempt, diagnose
 from ethosgen.verdict.fidelity import measure_fidelity, require_runtime
 from ethosgen.verdict.judgement import USUAL, Criteria, Inputs, choose_samples, judge, with_examples
 from ethosgen.verdict.trial import Make
@@ -57,11 +57,13 @@ def run_and_judge(
     built: "Built",
     options: RunOptions,
     watch: Watch,
+    on_target: Attempt | None = None,
 ) -> Report | FirmwareReport:
     """Run samples of networks, one of each in turn so that faults show, and compare all outputs.
 
     `networks` has the networks by their index in the project. Returns a Report for one, a
-    FirmwareReport for several. The criteria's oracle overrides the project's.
+    FirmwareReport for several. The criteria's oracle overrides the project's. `on_target` runs
+    firmware of a part of a network, to find where only the firmware differs.
     """
     require_runtime(networks.values(), options.criteria)
     asked = {
@@ -106,7 +108,7 @@ def run_and_judge(
                 wall_s=watch.wall_s if len(networks) == 1 else {},
                 profile=_profile(network, results, make),
                 self_test=options.self_test,
-                diagnosis=diagnose(network, fed, golden, make, watch),
+                diagnosis=diagnose(network, fed, golden, make, watch, on_target),
                 advice=info.networks[index].advice,
             )
         )
@@ -182,6 +184,17 @@ def _run(
             profile=options.profile,
             counter=counter,
         )
+
+
+def run_samples(
+    samples: Sequence[Arrays],
+    info: "ProjectInfo",
+    built: "Built",
+    options: RunOptions,
+    watch: Watch,
+) -> Outcome:
+    """Run samples of a firmware's only network."""
+    return _run([(0, sample) for sample in samples], info, built, options, watch, None)
 
 
 def _profile(network: Network, results: Sequence[Sample], make: Make) -> Profile | None:

@@ -1,8 +1,9 @@
 """Tries an accelerator: random networks of each operation, against our kernels and the oracle."""
 
 import itertools
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,10 +11,10 @@ import numpy as np
 from ethosgen.backend.protocol import Chain, Wrapped
 from ethosgen.oracle import ORACLES
 from ethosgen.samples.drawing import draw_samples
-from ethosgen.studies.trial_builder import STYLES, TooLargeError, TrialNetwork
+from ethosgen.studies.trial_builder import STYLES, TrialNetwork, UnsuitableSizeError
 from ethosgen.studies.trial_networks import trial_codes, trial_network
 from ethosgen.values.allocation import Allocation
-from ethosgen.values.errors import UnsupportedError
+from ethosgen.values.errors import AcceleratorFault, DeviceFault, UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Network
 from ethosgen.values.outcome import FLOAT_STEP, Arrays, compare
@@ -25,8 +26,10 @@ from ethosgen.verdict.judgement import golden_answer, tolerance_of
 
 ATTEMPTS = 600
 """The number of networks that are drawn to find some that predicates allow."""
-NETWORKS = 6
-"""The number of networks of each variant of a chain."""
+NETWORKS, OF_A_STYLE = len(STYLES), 2
+"""The networks of each variant of a chain: one of each style, or two if others are impossible."""
+DRAWING_S = 20.0
+"""The time in which a variant's networks are drawn."""
 SAMPLES = 10
 OURS = "the plain kernel"
 CACHE_FAULT = (
@@ -88,21 +91,37 @@ class Acceptance:
         return self.elements > 0 and not self.findings
 
 
-def check_accelerator(accelerator: Wrapped, seed: int, watch: Watch) -> Iterator[Acceptance]:
-    """Yield the result of each operation of an accelerator.
+def check_accelerator(
+    accelerator: Wrapped, seed: int, watch: Watch, is_watched: bool = True
+) -> Iterator[Acceptance]:
+    """Yield the result of each operation of an accelerator; `is_watched` means by sanitizers.
 
     InputError for C that does not compile, AcceleratorFault for functions that crash or hang.
     """
     for chain in accelerator.chains:
         title = " + ".join(chain.members)
         watch.say(f"trying {title}")
-        result = _tried(accelerator.only(chain.number), chain, title, seed)
-        if (
-            result.findings
-            and _tried(accelerator.only(chain.number, False), chain, title, seed).passed
-        ):
+
+        def tried(has_cache: bool, chain: Chain = chain, title: str = title) -> Acceptance:
+            return _tried(accelerator.only(chain.number, has_cache, is_watched), chain, title, seed)
+
+        try:
+            result = tried(True)
+        except AcceleratorFault as fault:
+            if not accelerator.devices or not _passes(tried):
+                raise
+            raise AcceleratorFault(f"{fault}; {CACHE_FAULT}") from None
+        if result.findings and accelerator.devices and _passes(tried):
             result = replace(result, notes=(*result.notes, CACHE_FAULT))
         yield result
+
+
+def _passes(tried: Callable[[bool], Acceptance]) -> bool:
+    """Return whether trials pass without a data cache."""
+    try:
+        return tried(False).passed
+    except (AcceleratorFault, DeviceFault):
+        return False
 
 
 def _tried(accelerator: Wrapped, chain: Chain, title: str, seed: int) -> Acceptance:
@@ -112,19 +131,29 @@ def _tried(accelerator: Wrapped, chain: Chain, title: str, seed: int) -> Accepta
         return replace(empty, notes=(note,))
     unknown = [code for code in chain.codes if code not in trial_codes()]
     if unknown:
-        note = f"there are no trials of {unknown[0]}; verify a network that has it"
+        note = f"there are no trials of {unknown[0]}; {_remedy(accelerator)}"
         return replace(empty, notes=(note,))
     trials: list[TrialNetwork] = []
     notes: list[str] = []
     for codes, dtype in itertools.product(_variants(chain), chain.dtypes):
-        allowed, why = _allowed(accelerator, codes, dtype, seed)
+        allowed, why = _allowed(accelerator, codes, dtype, (seed, chain.limits))
         trials += allowed
         if not allowed:
             of = f"{' + '.join(codes)} of {dtype}"
-            notes.append(f"none of {counted(ATTEMPTS, 'network')} of {of} was taken: {why}")
+            notes.append(
+                f"none of {counted(ATTEMPTS, 'network')} of {of} was taken: {why}; if that is as "
+                f"it should be, {_remedy(accelerator)}"
+            )
     if not trials:
         return replace(empty, notes=tuple(notes), is_possible=False)
     return _compared(accelerator, replace(empty, notes=tuple(notes)), trials, seed)
+
+
+def _remedy(accelerator: Wrapped) -> str:
+    return (
+        "verify a network that has such operators: ethosgen verify MODEL.tflite --npu none "
+        f"--accelerator {accelerator.name} --board corstone300"
+    )
 
 
 def _variants(chain: Chain) -> list[tuple[str, ...]]:
@@ -136,23 +165,32 @@ def _variants(chain: Chain) -> list[tuple[str, ...]]:
 
 
 def _allowed(
-    accelerator: Wrapped, codes: tuple[str, ...], dtype: str, seed: int
+    accelerator: Wrapped, codes: tuple[str, ...], dtype: str, drawn: tuple[int, tuple[int, ...]]
 ) -> tuple[list[TrialNetwork], str]:
-    """Return trials that an accelerator takes, and the most frequent reason for refusals."""
+    """Return trials that an accelerator takes, and the most frequent reason for refusals.
+
+    `drawn` has the seed, and the numbers in the declaration.
+    """
     trials: list[TrialNetwork] = []
     reasons: Counter[str] = Counter()
+    seed, limits = drawn
+    ends = time.monotonic() + DRAWING_S
     for number in range(ATTEMPTS):
-        trial = TrialNetwork(codes, dtype, STYLES[number % len(STYLES)], seed + number)
+        style = STYLES[number % len(STYLES)]
+        trial = TrialNetwork(codes, dtype, style, seed + number, limits)
+        most = 1 if number < ATTEMPTS // 2 else OF_A_STYLE
+        if sum(other.style == style for other in trials) >= most:
+            continue
         try:
             network = trial_network([trial])
-        except TooLargeError:
+        except UnsuitableSizeError:
             continue
         offers = accelerator.offers(plan_cpu_only(network, IoStyle.ARENA), Allocation())
         refusals = [offer.refusal for _, offer in sorted(offers.items()) if offer.refusal]
         if not refusals and len({offer.group for offer in offers.values()}) == 1:
             trials.append(trial)
         reasons.update(refusal for refusal in refusals if not refusal.startswith("it does not run"))
-        if len(trials) == NETWORKS:
+        if len(trials) == NETWORKS or (trials and time.monotonic() > ends):
             break
     return trials, reasons.most_common(1)[0][0] if reasons else "it is not one chain for it"
 

@@ -12,29 +12,49 @@ from ethosgen.values.network import Operator, Quantization, Tensor
 
 LARGE = "large"
 """The style of images that a small memory of an accelerator's own does not hold whole."""
-STYLES = ("plain", "saturated", "ties", "equal", LARGE)
+DEEP = "deep"
+"""The style of small images with so many channels that engines compute them in several groups."""
+LIMITS = "limits"
+"""The style of sizes at the numbers in a declaration, and beside them."""
+STYLES = ("plain", "saturated", "ties", "equal", LARGE, DEEP, LIMITS)
 MOST_BYTES, MOST_LARGE_BYTES = 1 << 15, 1 << 17
-"""Maximum sizes of a tensor in bytes."""
+"""Maximum sizes of a tensor in bytes; the second of the styles with large sizes."""
 SIZES = (1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 17)
 CHANNELS = (1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 24, 32, 48, 64)
 _LARGE_SIZES, _LARGE_CHANNELS = (21, 32, 40, 57), (8, 24, 40)
+_DEEP_SIZES, _DEEP_CHANNELS = (1, 2, 3, 5, 7), (96, 130, 200, 257, 320, 384)
+_MOST_SIZE, _MOST_CHANNELS = 256, 1024
+"""The largest sizes that a declaration's numbers lead to."""
+_SMALL_MEMORY = 1 << 12
 _POINTS = (-128, 127, 0, 3, -5, 64)
 SCALE = 0.05
-FACTORS = {"plain": 1.0, "saturated": 1 / 32, "ties": 1.0, "equal": 1.0, LARGE: 1.0}
+FACTORS = dict.fromkeys(STYLES, 1.0) | {"saturated": 1 / 32}
 
 
-class TooLargeError(Exception):
-    """A random network that is too large for a trial."""
+class UnsuitableSizeError(Exception):
+    """A random network that is too large for a trial, or too small for its style."""
 
 
 @dataclass(frozen=True)
 class TrialNetwork:
-    """One network of a chain; `codes` are its members."""
+    """One network of a chain; `codes` are its members, `limits` the numbers of its declaration."""
 
     codes: tuple[str, ...]
     dtype: str
     style: str
     seed: int
+    limits: tuple[int, ...] = ()
+
+    @property
+    def deep_bytes(self) -> int:
+        """The fewest bytes of weights of the deep style: more than an engine's memory holds."""
+        memories = (n for n in self.limits if _SMALL_MEMORY <= n <= MOST_LARGE_BYTES)
+        return max(memories, default=MOST_BYTES) + 1
+
+    def near_limits(self, most: int) -> tuple[int, ...]:
+        """Return sizes at the limits, and just below, above, and above twice of them."""
+        near = {m for n in self.limits for m in (n - 1, n, n + 1, 2 * n + 1)}
+        return tuple(sorted(m for m in near if 0 < m <= most))
 
 
 class TrialBuilder:
@@ -63,12 +83,18 @@ class TrialBuilder:
     @property
     def sizes(self) -> tuple[int, ...]:
         """The heights and widths of images."""
-        return _LARGE_SIZES if self.trial.style == LARGE else SIZES
+        by_style = {LARGE: _LARGE_SIZES, DEEP: _DEEP_SIZES}
+        if self.trial.style == LIMITS:
+            return (*_DEEP_SIZES, *self.trial.near_limits(_MOST_SIZE))
+        return by_style.get(self.trial.style, SIZES)
 
     @property
     def channels(self) -> tuple[int, ...]:
         """The numbers of channels."""
-        return _LARGE_CHANNELS if self.trial.style == LARGE else CHANNELS
+        by_style = {LARGE: _LARGE_CHANNELS, DEEP: _DEEP_CHANNELS}
+        if self.trial.style == LIMITS:
+            return self.trial.near_limits(_MOST_CHANNELS) or _DEEP_CHANNELS
+        return by_style.get(self.trial.style, CHANNELS)
 
     def one_of(self, choices: Sequence[Any]) -> Any:
         return choices[int(self.random.integers(len(choices)))]
@@ -123,8 +149,10 @@ class TrialBuilder:
             raw,
             is_variable,
         )
-        if added.bytes > (MOST_LARGE_BYTES if self.trial.style == LARGE else MOST_BYTES):
-            raise TooLargeError
+        is_large = self.trial.style in (LARGE, DEEP, LIMITS)
+        most = max(MOST_LARGE_BYTES, 2 * self.trial.deep_bytes) if is_large else MOST_BYTES
+        if added.bytes > most:
+            raise UnsuitableSizeError
         self.tensors.append(added)
         return index
 

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from ethosgen.studies.trial_builder import (
+    DEEP,
     FACTORS,
     SCALE,
     SIZES,
     Build,
-    TooLargeError,
     TrialBuilder,
     TrialNetwork,
+    UnsuitableSizeError,
 )
 from ethosgen.studies.trial_states import BUILD as WITH_STATES
 from ethosgen.values.multiples import pieces
@@ -47,6 +48,8 @@ def trial_network(trials: Sequence[TrialNetwork]) -> Network:
 def _weights(maker: TrialBuilder, shape: tuple[int, ...], axis: int) -> tuple[int, list[float]]:
     """Add weights; return them and their scale for each output channel."""
     channels = shape[axis]
+    if maker.trial.style == DEEP and axis == 0 and math.prod(shape) < maker.trial.deep_bytes:
+        raise UnsuitableSizeError
     if maker.is_real:
         values = maker.random.normal(0, 0.3, shape).astype(np.float32)
         return maker.constant(values, None), [1.0] * channels
@@ -106,7 +109,7 @@ def _window(
         size = maker.shape(source)[1 + axis]
         stride = int(maker.one_of((1, 1, 2, 3)))
         if not same and kernel[axis] > size:
-            raise TooLargeError
+            raise UnsuitableSizeError
         options[f"stride_{letter}"] = stride
         sizes.append(pieces(size, stride) if same else (size - kernel[axis]) // stride + 1)
     return options, sizes
@@ -299,7 +302,7 @@ def _blocks(maker: TrialBuilder, code: str, before: int | None) -> int:
     wide, deep = (1, h * side, w * side, c), (1, h, w, c * side * side)
     source = maker.input(deep if is_deep else wide) if before is None else before
     if maker.shape(source) not in (deep, wide):
-        raise TooLargeError
+        raise UnsuitableSizeError
     output = maker.like(source, wide if is_deep else deep)
     return maker.operator(code, (source,), output, block_size=side)
 

@@ -316,12 +316,14 @@ def _explain(
             f"{what}: an operator refuses an input value, such as an index outside its table "
             "or a divisor of 0; pass inputs that the network accepts with --input"
         )
+    names = " or ".join(f"'{device.label}'" for device in devices)
     if reply.status == Status.DEVICE_TIMEOUT:
-        names = " or ".join(f"'{device.label}'" for device in devices)
         return TargetError(
             f"{what}: device {names} did not finish what its driver waits for; look at the "
-            "register that the driver waits for, and at what sets it"
+            f"register that the driver waits for, and at what sets it{target.device_notes(True)}"
         )
+    if reply.status not in _FAILURES and devices:
+        what += f", which the driver of {names} returned{target.device_notes(False)}"
     if reply.status in _NPU_FAILURES:
         what += f": NPU STATUS 0x{reply.npu_status:08x}, QREAD {reply.npu_qread}"
     return TargetError(what)

@@ -42,6 +42,9 @@ class Target(Protocol):
     def last_fault(self) -> Exception | None:
         """The fault at which the NPU model stopped, None if it did not, or if the NPU is real."""
 
+    def device_notes(self, is_late: bool) -> str:
+        """Return what a failed call's message says of devices: models that hang, registers."""
+
     def check(self) -> None:
         """Raise TargetError, with the target's own output, if the target has died."""
 

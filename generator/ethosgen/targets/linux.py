@@ -15,7 +15,7 @@ from signal import Signals
 from typing import IO
 
 from ethosgen.board import Board
-from ethosgen.device.process import DeviceProcess, SharedFile
+from ethosgen.device.process import DeviceProcess, SharedFile, check_interrupts
 from ethosgen.host.tools import QEMU_USER, SSH, CommandError, linux_gcc, run_command
 from ethosgen.targets.native import Pipes
 from ethosgen.targets.process import ProcessTarget
@@ -82,6 +82,11 @@ class QemuUserTarget(PipedTarget):
         for model in self._models:
             model.check()
         super().check()
+
+    def wait_for_exit(self) -> int | None:
+        """Return the firmware's exit status; DeviceFault if a model never raised its interrupt."""
+        check_interrupts(self._models)
+        return super().wait_for_exit()
 
     def settle(self) -> None:
         """Delete the file that the program has mapped."""

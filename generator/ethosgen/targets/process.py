@@ -87,6 +87,10 @@ class ProcessTarget:
             self._explain_loss()
             raise
 
+    def device_notes(self, is_late: bool) -> str:
+        """Return what a failed call's message says of devices: models that hang, registers."""
+        return ""
+
     def wait_for_exit(self) -> int | None:
         """Return the firmware's exit status, None if it has not exited in time."""
         return self._wait(_EXIT_S)

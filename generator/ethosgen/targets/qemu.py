@@ -26,7 +26,13 @@ from elftools.elf.elffile import ELFFile
 
 from ethosgen.backend.protocol import Attach, NpuModel, SharedMemory
 from ethosgen.board import Board, Qemu, SharedRam
-from ethosgen.device.process import DeviceProcess, InterruptSocket, Part, SharedFile
+from ethosgen.device.process import (
+    DeviceProcess,
+    InterruptSocket,
+    Part,
+    SharedFile,
+    check_interrupts,
+)
 from ethosgen.host.child import die_with_us
 from ethosgen.project.info import ProjectInfo
 from ethosgen.targets.attachment import NpuThread
@@ -109,6 +115,21 @@ class QemuTarget(ProcessTarget):
         for model in self._models:
             model.check()
         super().check()
+
+    def device_notes(self, is_late: bool) -> str:
+        """Return the models that hang, if a call is late, and the registers that devices show."""
+        notes = [f"; {why}" for model in self._models if is_late and (why := model.stuck())]
+        pages = device_pages(self._facts.npu_base_addr, self._devices) if self._devices else []
+        for device, page in zip(self._devices, pages, strict=True):
+            assert self._memory is not None
+            start = page - self._start_addr
+            notes.append(device.registers_text(self._memory[start:][: device.page_bytes].tobytes()))
+        return "".join(notes)
+
+    def wait_for_exit(self) -> int | None:
+        """Return the firmware's exit status; DeviceFault if a model never raised its interrupt."""
+        check_interrupts(self._models)
+        return super().wait_for_exit()
 
     def settle(self) -> None:
         """Delete the files that QEMU has open: from here on the memory lives as long as QEMU."""

@@ -77,6 +77,10 @@ class SerialTarget:
     def buffer(self, _place: PortIndex) -> None:
         """Return None: all data goes through the console."""
 
+    def device_notes(self, is_late: bool) -> str:
+        """Return what a failed call's message says of devices: models that hang, registers."""
+        return ""
+
     def wait_for_exit(self) -> int | None:
         """Return None: a board does not exit."""
         return None

@@ -35,7 +35,9 @@ def describe_fault(
     `tables` is the model's input, and `text` the TOML that it was read from. The model's own
     messages may begin with the field, as in "fpu: a cortex-m3 has none".
     """
-    faults = [{**fault, "loc": _place(tables, fault)} for fault in error.errors()]
+    faults: list[dict[str, Any]] = [
+        {**fault, "loc": _place(tables, fault)} for fault in error.errors()
+    ]
     own = [fault for fault in faults if fault["loc"][: len(faults[0]["loc"])] == faults[0]["loc"]]
     # Of a field that may have one of several types, errors of the type that it has say most.
     deepest = max(own, key=lambda f: len(f["loc"]))

@@ -28,6 +28,8 @@ class DeviceModel:
 
     folder: Path
     entry: str
+    is_watched: bool = False
+    """Whether its C is compiled with sanitizers."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,16 @@ class Device:
     model: DeviceModel | None = None
     instance: int = 0
     instances: int = 1
+    shown: Mapping[str, int] = field(default_factory=dict)
+    """The offsets of registers that the message of a failed call shows, by name."""
+
+    def registers_text(self, page: bytes) -> str:
+        """Return "; DONE is 0x0, STATUS is 0x4" for the bytes of its registers, "" for none."""
+        values = (
+            f"{name} is 0x{int.from_bytes(page[offset : offset + 4], 'little'):x}"
+            for name, offset in self.shown.items()
+        )
+        return f"; registers of '{self.label}': {', '.join(values)}" if self.shown else ""
 
     @property
     def label(self) -> str:

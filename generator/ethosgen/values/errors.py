@@ -130,7 +130,8 @@ class AcceleratorFault(EthosgenError):  # noqa: N818 - as NpuFault
 class DeviceFault(EthosgenError):  # noqa: N818 - as NpuFault
     """A fault of the functional model of a user's device.
 
-    `kind` is "memory" or "register" (an access outside), "raised", "died", or "late" (no answer).
+    `kind` is "memory" or "register" (an access outside), "raised", "died", "late" (no answer),
+    or "silent" (no interrupt).
     """
 
     code = "device-fault"

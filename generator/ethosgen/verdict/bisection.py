@@ -5,7 +5,7 @@ If all live tensors at the cut are equal, only an operator after it can differ.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from ethosgen.backend import is_compiled
@@ -20,6 +20,10 @@ from ethosgen.verdict.trial import Make, Trial, try_out
 
 LIMIT_S = 60.0
 """Time limit of a search, in seconds; after it, the remaining candidates are reported."""
+TARGET_LIMIT_S = 150.0
+"""The same of a search with firmware, each of which is compiled."""
+Attempt = Callable[[Network, Sequence[Arrays]], Trial]
+"""Runs a network, or a part of it, with samples."""
 
 
 def find_culprit(
@@ -34,7 +38,18 @@ def find_culprit(
     None if all outputs are equal for these samples, which run in order. EthosgenError if the
     simulator or the oracle cannot run the network at all.
     """
-    last = try_out(network, samples, make, oracle)
+
+    def attempt(part: Network, given: Sequence[Arrays]) -> Trial:
+        return try_out(part, given, make, oracle)
+
+    return _find(network, samples, attempt, limit_s)
+
+
+def _find(
+    network: Network, samples: Sequence[Arrays], attempt: Attempt, limit_s: float
+) -> Culprit | None:
+    """Return the first operator that makes a run differ from the oracle, as `find_culprit`."""
+    last = attempt(network, samples)
     if last.is_equal:
         return None
     skipped = 0
@@ -48,7 +63,7 @@ def find_culprit(
         if not cuts:
             break
         cut = cuts[len(cuts) // 2]
-        trial = _try_first(network, cut, samples, make, oracle)
+        trial = _try_first(network, cut, samples, attempt)
         if trial is None:
             untold.add(cut)
         elif trial.is_equal:
@@ -64,8 +79,12 @@ def diagnose(
     golden: OutputComparison | None,
     make: Make,
     watch: Watch,
+    on_target: Attempt | None = None,
 ) -> Diagnosis | None:
-    """Explain why a firmware's or the simulator's outputs differ; None if they do not."""
+    """Explain why a firmware's or the simulator's outputs differ; None if they do not.
+
+    If the simulator's are equal, `on_target` tries firmware of the network's first operators.
+    """
     if golden is None or golden.first is None:
         return None
     if is_compiled(network):
@@ -80,8 +99,20 @@ def diagnose(
         return Diagnosis(None, f"unknown: the simulator does not run it ({error})")
     if culprit is None:
         note = f"none: the simulator equals {golden.oracle} here, so only the firmware differs"
-        return Diagnosis(None, note, is_firmware=True)
+        if on_target is not None:
+            with watch.phase("bisect", "looking for the first operator whose firmware differs"):
+                culprit = _quietly(network, needed, on_target)
+        found = None if culprit is None else _later(culprit, skipped)
+        return Diagnosis(found, note, is_firmware=True)
     return Diagnosis(_later(culprit, skipped))
+
+
+def _quietly(network: Network, samples: Sequence[Arrays], on_target: Attempt) -> Culprit | None:
+    """Return the first operator whose firmware differs, None if it cannot be found."""
+    try:
+        return _find(network, samples, on_target, TARGET_LIMIT_S)
+    except EthosgenError:
+        return None
 
 
 def _needed(
@@ -94,14 +125,14 @@ def _needed(
 
 
 def _try_first(
-    network: Network, count: int, samples: Sequence[Arrays], make: Make, oracle: str | None
+    network: Network, count: int, samples: Sequence[Arrays], attempt: Attempt
 ) -> Trial | None:
     """Compare the results of the first `count` operators; None if they cannot be compared."""
     try:
         part = first_operators(network, count)
         if part is None:
             return None
-        trial = try_out(part, samples, make, oracle)
+        trial = attempt(part, samples)
         _ = trial.is_equal  # the oracle may refuse
     except EthosgenError:
         return None

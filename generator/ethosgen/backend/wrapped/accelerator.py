@@ -23,6 +23,7 @@ from ethosgen.backend.wrapped.instances import choose_instances
 from ethosgen.backend.wrapped.matching import Graphs, Match, find_site, refusal_of, type_refusal
 from ethosgen.backend.wrapped.python import Engine
 from ethosgen.backend.wrapped.site import HELIUM, INSTANCE
+from ethosgen.host.sanitizers import ADDRESS, sanitizers
 from ethosgen.values.allocation import Allocation, ResidualIndex
 from ethosgen.values.device import Device, DeviceModel, DevicePlace
 from ethosgen.values.errors import InputError
@@ -31,8 +32,6 @@ from ethosgen.values.network import Operator
 from ethosgen.values.plan import Partition, Plan, Share
 
 CYCLES = "cycles"
-SANITIZERS = ("-fsanitize=address", "-fno-omit-frame-pointer")
-"""They end a program that reads or writes outside its memories, and say where."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,8 @@ class WrappedAccelerator:
     """The operations that it offers, None for all."""
     flags: tuple[str, ...] = ()
     """More options of the compiler for this machine."""
+    is_watched: bool = False
+    """Whether sanitizers watch its C and its model's."""
     steps: float = 0.0
     """The difference that the user allows."""
     has_helium: bool = True
@@ -78,9 +79,12 @@ class WrappedAccelerator:
                 declared.interrupt,
                 declared.handler,
                 {name: DevicePlace(*at.place(number)) for name, at in declared.boards.items()},
-                DeviceModel(self.folder.origin, declared.model) if declared.model else None,
+                DeviceModel(self.folder.origin, declared.model, self.is_watched)
+                if declared.model
+                else None,
                 number,
                 declared.instances,
+                declared.shown,
             )
             for number in range(declared.instances)
         )
@@ -100,20 +104,24 @@ class WrappedAccelerator:
                 tuple(operation.dtypes),
                 operation.call,
                 operation.difference,
+                tuple(sorted({n for _, text in operation.formulas() for n in text.whole_numbers})),
             )
             for number, operation in enumerate(self.folder.declaration.operator)
         )
 
-    def only(self, number: int, has_cache: bool = True) -> "WrappedAccelerator":
+    def only(
+        self, number: int, has_cache: bool = True, is_watched: bool = True
+    ) -> "WrappedAccelerator":
         """Return it with one operation, its C watched by sanitizers, or behind a data cache."""
-        is_here = self.folder.declaration.host is True
-        # A device's memory has fixed addresses, and an emulated machine's sanitizer is slow.
-        declared = self.folder.declaration.device
-        flags: tuple[str, ...] = SANITIZERS if is_here and not declared else ()
-        if declared and declared.model and has_cache:
-            flags = (f"-D{CACHE}",)
-        steps = self.folder.declaration.operator[number].difference
-        return replace(self, numbers=(number,), flags=flags, steps=steps)
+        declared = self.folder.declaration
+        flags: tuple[str, ...] = ()
+        # Of others' sources only the accesses are watched; an emulated machine's sanitizer is slow.
+        if is_watched and declared.host is True:
+            flags = ADDRESS if declared.external and sanitizers() else sanitizers()
+        if declared.device and declared.device.model and has_cache:
+            flags = (*flags, f"-D{CACHE}")
+        steps = declared.operator[number].difference
+        return replace(self, numbers=(number,), flags=flags, steps=steps, is_watched=is_watched)
 
     def allowing(self, steps: float) -> "WrappedAccelerator":
         """Return it with the operations whose results differ by up to `steps`."""

@@ -106,11 +106,19 @@ class DeclaredDevice(Table):
     """A C function without arguments that its interrupt calls; most drivers need none."""
     model: str = ""
     """Its functional model: a C file, or a Python file and class (model.py:MatrixEngine)."""
+    shown: dict[str, Annotated[int, Field(ge=0, multiple_of=4)]] = Field(default_factory=dict)
+    """Registers whose values the message of a failed call shows: their offsets by name."""
     boards: dict[str, DeclaredPlace] = Field(default_factory=dict)
     """Its address and interrupt on each board, by the board's name."""
 
     @model_validator(mode="after")
     def _has_places(self) -> Self:
+        for name, offset in self.shown.items():
+            if offset >= self.registers:
+                raise ValueError(
+                    f"shown.{name}: offset 0x{offset:x} is behind the registers, which have "
+                    f"{counted(self.registers, 'byte')}"
+                )
         for board, place in self.boards.items():
             places = counted(self.instances, "instance")
             if len(place.bases) != self.instances:

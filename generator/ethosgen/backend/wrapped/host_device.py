@@ -15,6 +15,8 @@ from ethosgen.values.device import PAGE_BYTES, Device
 from ethosgen.values.errors import DeviceFault
 from ethosgen.values.multiples import rounded_up
 
+GUARD_BYTES = 64
+"""Bytes before and behind each memory of a call, to which nothing may write."""
 _START_ADDR = 0x7000_0000
 _SOURCE = "ethosgen_devices_host.c"
 CACHE = "ETHOSGEN_HOST_CACHE"
@@ -51,9 +53,9 @@ class HostDevice:
         """
         if not self.has_model:
             return None
-        address = rounded_up(self._end_addr, alignment)
+        address = rounded_up(self._end_addr + GUARD_BYTES, alignment)
         self._parts.append((name, address, size, writable))
-        self._end_addr = address + size + 1  # nothing adjoins: anything after the bytes is outside
+        self._end_addr = address + size + GUARD_BYTES
         return address
 
     def options(self, folder: Path) -> list[str]:
@@ -86,8 +88,8 @@ class HostDevice:
             f"struct ethosgen_device {self._variable} = {values};\n"
             "int ethosgen_host_map(int handle, uintptr_t start, size_t registers, size_t bytes);\n"
             "void ethosgen_host_loaded(void);\n"
-            f"static void begin_devices(void)\n{{\n{mapping}}}\n"
-            "static void end_of_loading(void)\n{\n"
+            f"void begin_devices(void)\n{{\n{mapping}}}\n"
+            "void end_of_loading(void)\n{\n"
             f"{'    ethosgen_host_loaded();' if self.has_model else ''}\n}}\n"
         )
 
@@ -116,6 +118,21 @@ class HostDevice:
         """Return the cycles that the models have counted since their start, None if none has."""
         known = [n for model in self._models if (n := model.cycles()) is not None]
         return sum(known) if known else None
+
+    def explain(self, is_late: bool) -> str:
+        """Return what a failed call's message says: a model that hangs, and registers."""
+        stuck = [f"; {why}" for model in self._models if is_late and (why := model.stuck())]
+        return "".join([*stuck, *(self._shown(i) for i in range(len(self._models)))])
+
+    def _shown(self, index: int) -> str:
+        device, handle = self._devices[index], self._handle
+        assert handle is not None
+        page = os.pread(handle, device.register_bytes, self._pages[index] - _START_ADDR)
+        return device.registers_text(page)
+
+    def silence(self) -> DeviceFault | None:
+        """Return the fault of a model that worked without its interrupt, None if there is none."""
+        return next(filter(None, (model.silence() for model in self._models)), None)
 
     def stop(self) -> None:
         """End the models."""

@@ -8,8 +8,10 @@ outputs. The user's C prints to stderr.
 import atexit
 import os
 import re
+import shutil
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -21,16 +23,19 @@ from typing import IO
 
 import numpy as np
 
-from ethosgen.backend.calling import function_around
+from ethosgen.backend.calling import steps_of
 from ethosgen.backend.wrapped.external import find_external
 from ethosgen.backend.wrapped.folder import FILE, AcceleratorFolder
-from ethosgen.backend.wrapped.host_device import HostDevice
+from ethosgen.backend.wrapped.host_device import GUARD_BYTES, HostDevice
 from ethosgen.backend.wrapped.machine import EMULATED, HERE, Compilers, Parts
+from ethosgen.host import sanitizers
 from ethosgen.host.child import cause_of_death
+from ethosgen.host.resources import template_folder
 from ethosgen.host.tools import CommandError
 from ethosgen.values.call import Address, Argument
 from ethosgen.values.device import Device
 from ethosgen.values.errors import AcceleratorFault, DeviceFault, InputError
+from ethosgen.values.grammar import counted
 from ethosgen.values.outcome import Arrays
 from ethosgen.values.plan import Partition, Plan
 from ethosgen.values.status import Status
@@ -43,79 +48,20 @@ _LOOK_S = 0.1
 _ERROR = re.compile(
     r"^(?P<where>[^\s:][^:\n]*:\d+):(?:\d+:)? (?:fatal )?error: (?P<what>.*)$", re.M
 )
-_WATCHED = re.compile(r"AddressSanitizer: (?P<what>[\w-]+)")
-_FRAME = re.compile(r"^ *#\d+ 0x\w+ in \w+ (?P<where>\S+:\d+)", re.MULTILINE)
 _UNDECLARED = re.compile(r"'(?P<name>\w+)' undeclared here")
 _UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>\w+)'")
 
-HEAD = """\
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-"""
-MAIN = """\
-enum kind { INPUT, OUTPUT, STATE, CONSTANT, SCRATCH };
-struct memory { enum kind kind; size_t bytes; unsigned char *start; };
-struct part { int32_t (*call)(struct memory *); struct memory *memories; };
-
-static void take(void *to, size_t bytes, FILE *from)
-{
-    if (bytes && fread(to, 1, bytes, from) != bytes) {
-        exit(0);
-    }
-}
-"""
+_ANSWER = struct.Struct("<iiii")
+"""The status of a call, the step that returned it, and the place and memory of a wrong write."""
+_DAMAGE = ("", "before", "behind", "to")
+_CALLS = template_folder("device") / "host" / "ethosgen_calls_host.c"
 NO_DEVICE = """\
-static void begin_devices(void)
+void begin_devices(void)
 {
 }
 
-static void end_of_loading(void)
+void end_of_loading(void)
 {
-}
-"""
-LOOP = """\
-int main(void)
-{
-    FILE *answers = fdopen(dup(1), "wb");
-    dup2(2, 1);
-    begin_devices();
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        for (struct memory *m = parts[i].memories; m->bytes != SIZE_MAX; m++) {
-            if (m->start == NULL &&
-                posix_memalign((void **)&m->start, ALIGNMENT, m->bytes ? m->bytes : 1)) {
-                return 1;
-            }
-            if (m->kind == CONSTANT) {
-                take(m->start, m->bytes, stdin);
-            }
-        }
-    }
-    end_of_loading();
-    for (;;) {
-        uint32_t number;
-        take(&number, sizeof number, stdin);
-        struct memory *memories = parts[number].memories;
-        for (struct memory *m = memories; m->bytes != SIZE_MAX; m++) {
-            if (m->kind == INPUT || m->kind == STATE) {
-                take(m->start, m->bytes, stdin);
-            } else if (m->kind != CONSTANT) {
-                memset(m->start, 0x5a, m->bytes);
-            }
-        }
-        int32_t status = parts[number].call(memories);
-        fflush(stdout);
-        fwrite(&status, sizeof status, 1, answers);
-        for (struct memory *m = memories; m->bytes != SIZE_MAX; m++) {
-            if (m->kind == OUTPUT || m->kind == STATE) {
-                fwrite(m->start, 1, m->bytes, answers);
-            }
-        }
-        fflush(answers);
-    }
 }
 """
 
@@ -164,12 +110,19 @@ class HostProgram:
         for memory in memories:
             if memory.kind in ("INPUT", "STATE") and memory.tensor is not None:
                 request.append(np.ascontiguousarray(inputs[tensors[memory.tensor].name]).tobytes())
-        size = 4 + sum(m.size for m in memories if m.kind in ("OUTPUT", "STATE"))
+        size = _ANSWER.size + sum(m.size for m in memories if m.kind in ("OUTPUT", "STATE"))
         answer = self._exchange(b"".join(request), size, partition)
-        (status,) = struct.unpack_from("<i", answer)
+        status, step, damage, memory = _ANSWER.unpack_from(answer)
         if status:
-            raise AcceleratorFault(f"{self._call_text(partition)} returned {_status_text(status)}")
-        outputs, place = {}, 4
+            raise self._failed(partition, status, step)
+        if damage:
+            what = f"{memories[memory].kind.lower()} '{memories[memory].name}'"
+            raise AcceleratorFault(
+                f"{self._call_text(partition)} or a function that it calls wrote "
+                f"{_DAMAGE[damage]} its {what} of {counted(memories[memory].size, 'byte')}; it may "
+                "write only its outputs, states and scratch"
+            )
+        outputs, place = {}, _ANSWER.size
         for memory in memories:
             if memory.kind in ("OUTPUT", "STATE") and memory.tensor is not None:
                 tensor = tensors[memory.tensor]
@@ -189,12 +142,25 @@ class HostProgram:
         after = self._device.cycles() if self._device else None
         return None if after is None else after - (before or 0)
 
+    def _failed(self, partition: Partition, status: int, step: int) -> Exception:
+        """Return the fault of a call that returned a status, with the function that did."""
+        steps = steps_of(partition.call, [""] * len(partition.call.arguments))
+        function = steps[step].partition("(")[0]
+        said = f"{self._call_text(partition, function)} returned {_status_text(status)}"
+        is_late = status == Status.DEVICE_TIMEOUT
+        if is_late:
+            said += ": what its driver waits for did not come in time"
+        return AcceleratorFault(said + (self._device.explain(is_late) if self._device else ""))
+
     def check_accesses(self) -> None:
         """Compile the program, to refuse C that does not compile before anything runs."""
         _ = self.executable
 
     def close(self) -> None:
-        """End the program."""
+        """End the program; DeviceFault if all went well, but a device's interrupt never came."""
+        silent = None
+        if self._device is not None and self._running is not None and sys.exc_info()[0] is None:
+            silent = self._device.silence()
         atexit.unregister(self.close)
         if self._running is not None:
             self._running.kill()
@@ -202,6 +168,8 @@ class HostProgram:
             self._running = None
         if self._device is not None:
             self._device.stop()
+        if silent is not None:
+            raise silent
 
     @cached_property
     def _memories(self) -> list[list[_Memory]]:
@@ -233,26 +201,28 @@ class HostProgram:
     def source(self) -> str:
         """Return the C that calls the accelerator's functions."""
         placed = self._memories  # first: the device's declarations have their size
-        headers = "".join(f'#include "{header}"\n' for header in self._folder.headers)
+        headers = (
+            f'#include "{name}"\n'
+            for name in (_CALLS.with_suffix(".h").name, *self._folder.headers)
+        )
         device = self._device.declarations if self._device else NO_DEVICE
-        lines = [HEAD, headers, device, MAIN, f"enum {{ ALIGNMENT = {self._alignment} }};\n"]
+        lines = ["".join(headers), device, f"const size_t memory_alignment = {self._alignment};\n"]
         called = [p.call.function for p in self._partitions]
         called += [p.call.waiting for p in self._partitions if p.call.waiting]
         lines += dict.fromkeys(function.type_check for function in called)
-        lines += dict.fromkeys(function_around(p.call) for p in self._partitions if p.call.around)
         for number, partition in enumerate(self._partitions):
             lines.append(_caller(number, partition))
             rows = "".join(
-                f"    {{{m.kind}, {m.size}, (unsigned char *){m.address or 0:#x}}},\n"
+                f"    {{{m.kind}, {m.size}, (unsigned char *){m.address or 0:#x}, NULL}},\n"
                 for m in placed[number]
             )
-            table = f"static struct memory memories_{number}[] = {{\n{rows}"
-            lines.append(f"{table}    {{INPUT, SIZE_MAX, NULL}},\n}};\n")
-        entries = "".join(
-            f"    {{call_{n}, memories_{n}}},\n" for n in range(len(self._partitions))
-        )
-        lines.append(f"static struct part parts[] = {{\n{entries}}};\n")
-        return "\n".join([*lines, LOOP])
+            end = "    {0},\n" if not rows else ""
+            lines.append(f"static struct memory memories_{number}[] = {{\n{rows}{end}}};\n")
+        counts = [len(memories) for memories in placed]
+        entries = "".join(f"    {{call_{n}, memories_{n}, {c}}},\n" for n, c in enumerate(counts))
+        lines.append(f"struct part parts[] = {{\n{entries}}};\n")
+        lines.append(f"const size_t part_count = {len(counts)};\n")
+        return "\n".join(lines)
 
     @property
     def _alignment(self) -> int:
@@ -273,8 +243,10 @@ class HostProgram:
         includes = [f"-I{root / self._folder.name / include}" for include in declaration.include]
         includes += [f"-isystem{include}" for include in external.include]
         program = root / "program"
-        flags = [*self._flags, f"-I{root}", *includes]
-        files = [root / "calls.c"]
+        flags = [*self._flags, f"-I{root}", f"-I{_CALLS.parent}", f"-DGUARD_BYTES={GUARD_BYTES}"]
+        flags += includes
+        files = [root / "calls.c", root / _CALLS.name]
+        shutil.copy(_CALLS, root)  # objects lie beside their sources
         if self._device is not None:
             flags += self._device.options(root)
             files += map(Path, self._device.sources)
@@ -388,19 +360,18 @@ class HostProgram:
         )
 
     def _watched(self) -> str:
-        """Return the sanitizer's report of an invalid access, "" if there is none."""
-        said = (Path(self._place.name) / "said").read_text("utf-8", "replace")
-        match = _WATCHED.search(said)
-        if not match:
-            return ""
+        """Return the sanitizers' report, "" if there is none."""
         copied = f"{self._place.name}/{self._folder.name}/"
-        frames = [f["where"] for f in _FRAME.finditer(said) if f["where"].startswith(copied)]
-        place = f" in {frames[0].replace(copied, f'{self._folder.origin}/')}" if frames else ""
-        return f"{match['what']}{place}: it accesses memory outside its tensors and scratch"
 
-    def _call_text(self, partition: Partition) -> str:
+        def own(place: str) -> str:
+            return place.replace(copied, f"{self._folder.origin}/") if copied in place else ""
+
+        said = (Path(self._place.name) / "said").read_text("utf-8", "replace")
+        return sanitizers.described(said, own)
+
+    def _call_text(self, partition: Partition, function: str = "") -> str:
         names = ", ".join(f"'{self._plan.residual.tensors[i].name}'" for i in partition.outputs)
-        symbol = partition.call.function.symbol
+        symbol = function or partition.call.function.symbol
         line = self._line_of(symbol)
         return f"{symbol} of '{self._folder.origin / FILE}', line {line} ({names})"
 
@@ -410,6 +381,10 @@ class HostProgram:
             for field in ("call", "awaited"):
                 if getattr(operation, field) == function:
                     return self._folder.line(f"operator.{number}.{field}")
+        local = self._folder.declaration.memory.local
+        if local and function in (local.copy_in, local.copy_out):
+            field = "copy_in" if function == local.copy_in else "copy_out"
+            return self._folder.line(f"memory.local.{field}")
         return None
 
 
@@ -433,11 +408,13 @@ def _caller(number: int, partition: Partition) -> str:
             return f"(void *)m[{places.index(argument.of)}].start"
         return str(argument) if argument > -(1 << 31) else "INT32_MIN"
 
-    line = f"{call.symbol}({', '.join(map(text, call.arguments))})"
-    return (
-        f"static int32_t call_{number}(struct memory *m)\n{{\n    (void)m;\n"
-        f"    return {line};\n}}\n"
-    )
+    lines = ["    (void)m;", "    int32_t status = 0;"]
+    for step, line in enumerate(steps_of(call, list(map(text, call.arguments)))):
+        lines.append(
+            f"    if (status == 0) {{\n        *step = {step};\n        status = {line};\n    }}"
+        )
+    head = f"static int32_t call_{number}(struct memory *m, int32_t *step)"
+    return "\n".join([f"{head}\n{{", *lines, "    return status;\n}\n"])
 
 
 def _send(to: IO[bytes] | None, data: bytes) -> None:

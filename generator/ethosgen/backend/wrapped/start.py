@@ -8,14 +8,18 @@ from pathlib import Path
 from ethosgen.host.resources import template_folder
 from ethosgen.values.errors import InputError, cannot_write
 
-TEMPLATE = "accelerator"
+TEMPLATES = {False: "accelerator", True: "accelerator_device"}
+"""The folder of templates: of C functions, or of a device."""
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _MARK = "new_accelerator"
-"""The name in the templates: of files, C functions and the accelerator."""
+"""The name in the templates: of files and C functions, and spelled otherwise of macros, classes."""
 
 
-def start_folder(name: str, place: Path) -> Path:
-    """Write the folder NAME in `place` and return it; InputError for a bad or taken name."""
+def start_folder(name: str, place: Path, is_device: bool = False) -> Path:
+    """Write the folder NAME in `place` and return it; InputError for a bad or taken name.
+
+    A device has registers, an interrupt and a functional model.
+    """
     if not _NAME.fullmatch(name):
         raise InputError(
             f"'{name}' is not a valid name of an accelerator; use lower case letters, digits, '-' "
@@ -29,8 +33,10 @@ def start_folder(name: str, place: Path) -> Path:
     except OSError as error:
         raise cannot_write(folder, error) from None
     try:
-        for source in sorted(template_folder(TEMPLATE).iterdir()):
-            text = source.read_text("utf-8").replace(_MARK, slug)
+        for source in sorted(template_folder(TEMPLATES[is_device]).iterdir()):
+            text = source.read_text("utf-8")
+            for spelled in (str, str.upper, _class_name):
+                text = text.replace(spelled(_MARK), spelled(slug))
             (stage / source.name.replace(_MARK, slug)).write_text(text, "utf-8")
         stage.chmod(0o755)
         stage.rename(folder)
@@ -39,3 +45,7 @@ def start_folder(name: str, place: Path) -> Path:
     finally:
         shutil.rmtree(stage, ignore_errors=True)
     return folder
+
+
+def _class_name(slug: str) -> str:
+    return "".join(word.capitalize() for word in slug.split("_"))

@@ -278,13 +278,14 @@ def _try_on_qemu(
     recipe: Recipe, options: RunOptions, network: Network, samples: Sequence[Arrays]
 ) -> Trial:
     """Generate, build and run firmware of a network, or a part of one."""
-    from ethosgen.frontend.tflite.writer import file_of
+    from ethosgen.frontend import suffix_of, written
     from ethosgen.project import open_project
 
     watch = Watch()
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as temporary:
-        file, directory = Path(temporary) / "part.tflite", Path(temporary) / "project"
-        file.write_bytes(file_of(network))
+        source, directory = written(network), Path(temporary) / "project"
+        file = Path(temporary) / f"part{suffix_of(source)}"
+        file.write_bytes(source.data)
         asked = replace(
             recipe,
             networks=(file,),

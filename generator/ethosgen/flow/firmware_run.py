@@ -62,14 +62,12 @@ def run_and_judge(
     """Run samples of networks, one of each in turn so that faults show, and compare all outputs.
 
     `networks` has the networks by their index in the project. Returns a Report for one, a
-    FirmwareReport for several. The criteria's oracle overrides the project's. `on_target` runs
-    firmware of a part of a network, to find where only the firmware differs.
+    FirmwareReport for several. The criteria's oracle overrides the project's; `on_target` tries a
+    part of a network as firmware.
     """
     require_runtime(networks.values(), options.criteria)
-    asked = {
-        index: with_examples(network, options.inputs, options.criteria)
-        for index, network in networks.items()
-    }
+    given = (options.inputs, options.criteria)
+    asked = {index: with_examples(network, *given) for index, network in networks.items()}
     samples = {i: choose_samples(network, asked[i][0]) for i, network in networks.items()}
     jobs = _interleave(samples)
     with counting(info, built) as counter:

@@ -137,7 +137,7 @@ def check_names(
             if field_name in fields and name not in names:
                 place = f"operator.{match.number}.{field_name}"
                 line = folder.line_of(place, expression.text)
-                given = sorted({*own, *arrays} - {HELIUM, INSTANCE})
+                given = sorted({*own, *arrays} - {HELIUM, INSTANCE, "multipliers", "shifts"})
                 raise InputError(
                     f"accelerator file '{folder.toml}', line {line}: operator[{match.number}]."
                     f"{field_name}: '{expression.text}' has the unknown name '{name}'"

@@ -147,16 +147,25 @@ def test_a_device_that_never_finishes_is_a_status(toys: Built, tmp_path: Path) -
         run(toys, adder=DeviceModel(tmp_path, "bad.py:Model"))
 
 
-def test_interrupts_without_reason_do_no_harm(toys: Built, tmp_path: Path) -> None:
+def _changed(toys: Built, place: Path, old: str, new: str) -> DeviceModel:
+    """Return the adder's model with another line."""
     text = (toys[2][0].model.folder / "adder.py").read_text()  # type: ignore[union-attr]
-    noisy = text.replace(
-        "r = self.registers\n", "r = self.registers\n        self.interrupt()\n", 1
-    )
-    silent = text.replace("        self.interrupt()\n", "")
-    for name, changed in (("noisy", noisy), ("silent", silent)):
-        assert changed != text
-        (tmp_path / f"{name}.py").write_text(changed)
-        run(toys, 2, adder=DeviceModel(tmp_path, f"{name}.py:Adder"))
+    assert old in text
+    (place / "other.py").write_text(text.replace(old, new, 1))
+    return DeviceModel(place, "other.py:Adder")
+
+
+def test_interrupts_without_reason_do_no_harm(toys: Built, tmp_path: Path) -> None:
+    line = "r = self.registers\n"
+    run(toys, 2, adder=_changed(toys, tmp_path, line, f"{line}        self.interrupt()\n"))
+
+
+def test_an_interrupt_that_never_comes_is_told(toys: Built, tmp_path: Path) -> None:
+    """The firmware comes to its end, since each tick makes it look again."""
+    model = _changed(toys, tmp_path, "        self.interrupt()\n", "")
+    with pytest.raises(DeviceFault, match="has worked, but never raised its interrupt") as caught:
+        run(toys, 2, adder=model)
+    assert caught.value.kind == "silent"
 
 
 @pytest.mark.parametrize(

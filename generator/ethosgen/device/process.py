@@ -282,8 +282,57 @@ class DeviceProcess:
         return (Path(self._files.name) / "said").read_text(errors="replace")
 
 
-def check_interrupts(models: Sequence[DeviceProcess]) -> None:
-    """Raise the fault of a model that has worked, but never raised its interrupt."""
-    for model in models:
-        if fault := model.silence():
+class DeviceProcesses:
+    """The processes of several devices' models; a device without a model has none."""
+
+    def __init__(self) -> None:
+        """Begin without a process."""
+        self._models: list[DeviceProcess] = []
+
+    @property
+    def fault(self) -> DeviceFault | None:
+        """The first fault that ended a model, None if there was none."""
+        return next(filter(None, (model.fault for model in self._models)), None)
+
+    def start(
+        self,
+        device: Device,
+        memory: SharedFile,
+        page_addr: int,
+        segments: Sequence[Part],
+        line: InterruptSocket | None = None,
+    ) -> None:
+        """Start a device's model, as DeviceProcess does."""
+        if device.model is not None:
+            model = DeviceProcess(device)
+            self._models.append(model)
+            model.start(memory, page_addr, segments, line)
+
+    def check(self) -> None:
+        """Raise DeviceFault if a model has failed, has died, or does not answer."""
+        for model in self._models:
+            model.check()
+
+    def silence(self) -> DeviceFault | None:
+        """Return the fault of a model that has worked, but never raised its interrupt."""
+        return next(filter(None, (model.silence() for model in self._models)), None)
+
+    def check_interrupts(self) -> None:
+        """Raise the fault of a model that has worked, but never raised its interrupt."""
+        if fault := self.silence():
             raise fault
+
+    def stuck(self) -> list[str]:
+        """Return why models hang, for those that do."""
+        return [why for model in self._models if (why := model.stuck())]
+
+    def cycles(self) -> int | None:
+        """Return the cycles that the models have counted since their start, None if none has."""
+        known = [count for model in self._models if (count := model.cycles()) is not None]
+        return sum(known) if known else None
+
+    def stop(self) -> None:
+        """End the processes."""
+        for model in self._models:
+            model.stop()
+        self._models.clear()

@@ -15,7 +15,7 @@ from signal import Signals
 from typing import IO
 
 from ethosgen.board import Board
-from ethosgen.device.process import DeviceProcess, SharedFile, check_interrupts
+from ethosgen.device.process import DeviceProcesses, SharedFile
 from ethosgen.host.tools import QEMU_USER, SSH, CommandError, linux_gcc, run_command
 from ethosgen.targets.native import Pipes
 from ethosgen.targets.process import ProcessTarget
@@ -69,23 +69,22 @@ class QemuUserTarget(PipedTarget):
         self._program = program
         self._board = board
         self._devices = devices
-        self._models: list[DeviceProcess] = []
+        self._models = DeviceProcesses()
         self._file: IO[bytes] | None = None
 
     @property
     def last_fault(self) -> Exception | None:
         """The fault that ended a device's model, None if there was none."""
-        return next(filter(None, (model.fault for model in self._models)), None)
+        return self._models.fault
 
     def check(self) -> None:
         """Raise TargetError with the program's output if it has ended, or a model's fault."""
-        for model in self._models:
-            model.check()
+        self._models.check()
         super().check()
 
     def wait_for_exit(self) -> int | None:
         """Return the firmware's exit status; DeviceFault if a model never raised its interrupt."""
-        check_interrupts(self._models)
+        self._models.check_interrupts()
         return super().wait_for_exit()
 
     def settle(self) -> None:
@@ -97,8 +96,7 @@ class QemuUserTarget(PipedTarget):
     def close(self) -> None:
         """End the program and the models."""
         super().close()
-        for model in self._models:
-            model.stop()
+        self._models.stop()
         self.settle()
 
     def _open(self) -> None:
@@ -123,10 +121,7 @@ class QemuUserTarget(PipedTarget):
         }
         for device, offset in zip(self._devices, accumulate(pages, initial=0), strict=False):
             variables[f"{DEVICE_VARIABLE}{device.c_name.upper()}"] = f"{path}@{offset:#x}"
-            if device.model is not None:
-                model = DeviceProcess(device)
-                self._models.append(model)
-                model.start(shared, _BUS_ADDR + offset, [part], None)
+            self._models.start(device, shared, _BUS_ADDR + offset, [part])
         return variables
 
 

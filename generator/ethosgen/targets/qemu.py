@@ -26,13 +26,7 @@ from elftools.elf.elffile import ELFFile
 
 from ethosgen.backend.protocol import Attach, NpuModel, SharedMemory
 from ethosgen.board import Board, Qemu, SharedRam
-from ethosgen.device.process import (
-    DeviceProcess,
-    InterruptSocket,
-    Part,
-    SharedFile,
-    check_interrupts,
-)
+from ethosgen.device.process import DeviceProcesses, InterruptSocket, Part, SharedFile
 from ethosgen.host.child import die_with_us
 from ethosgen.project.info import ProjectInfo
 from ethosgen.targets.attachment import NpuThread
@@ -92,7 +86,7 @@ class QemuTarget(ProcessTarget):
         self._buffers = find_buffers(elf, info) if info else {}
         self._devices = info.devices if info else ()
         self._loaded = find_slots(elf, info) if info else {}
-        self._models: list[DeviceProcess] = []
+        self._models = DeviceProcesses()
         self._memory: np.ndarray[Any, np.dtype[np.uint8]] | None = None
         self._ram: Path | None = None
         self._loadable_elf: Path | None = None
@@ -104,21 +98,19 @@ class QemuTarget(ProcessTarget):
     @property
     def last_fault(self) -> Exception | None:
         """The fault that ended the last command stream, or a device; None if there was none."""
-        faults = [model.fault for model in self._models]
         npu = self._npu.last_fault if self._npu else None
-        return npu or next(filter(None, faults), None)
+        return npu or self._models.fault
 
     def check(self) -> None:
         """Raise TargetError with QEMU's output if it has died, or a model's fault."""
         if self._npu is not None:
             self._npu.check()
-        for model in self._models:
-            model.check()
+        self._models.check()
         super().check()
 
     def device_notes(self, is_late: bool) -> str:
         """Return the models that hang, if a call is late, and the registers that devices show."""
-        notes = [f"; {why}" for model in self._models if is_late and (why := model.stuck())]
+        notes = [f"; {why}" for why in self._models.stuck()] if is_late else []
         pages = device_pages(self._facts.npu_base_addr, self._devices) if self._devices else []
         for device, page in zip(self._devices, pages, strict=True):
             assert self._memory is not None
@@ -128,7 +120,7 @@ class QemuTarget(ProcessTarget):
 
     def wait_for_exit(self) -> int | None:
         """Return the firmware's exit status; DeviceFault if a model never raised its interrupt."""
-        check_interrupts(self._models)
+        self._models.check_interrupts()
         return super().wait_for_exit()
 
     def settle(self) -> None:
@@ -154,8 +146,7 @@ class QemuTarget(ProcessTarget):
         super().close()
         if self._npu is not None:
             self._npu.stop()
-        for model in self._models:
-            model.stop()
+        self._models.stop()
         for bell in (self._bell, self._far_bell):
             if bell is not None:
                 bell.close()
@@ -197,12 +188,8 @@ class QemuTarget(ProcessTarget):
         shared = SharedFile(handle, offset, size, self._start_addr)
         pages = device_pages(self._facts.npu_base_addr, self._devices)
         for index, (device, page) in enumerate(zip(self._devices, pages, strict=True)):
-            if device.model is None:
-                continue
-            model = DeviceProcess(device)
-            self._models.append(model)
             line = InterruptSocket(bell, bell_byte(index))
-            model.start(shared, page, list(self._parts()), line)
+            self._models.start(device, shared, page, list(self._parts()), line)
 
     def _open_ram(self) -> tuple[Path, int]:
         """Return the file of the shared memory, created unless given, and its open handle."""

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ethosgen.device.process import DeviceProcess, Part, SharedFile
+from ethosgen.device.process import DeviceProcesses, Part, SharedFile
 from ethosgen.host.resources import template_folder
 from ethosgen.values.device import PAGE_BYTES, Device
 from ethosgen.values.errors import DeviceFault
@@ -38,7 +38,7 @@ class HostDevice:
         self._pages = [_START_ADDR + i * self._device.page_bytes for i in range(len(devices))]
         self._end_addr = self._pages[-1] + self._device.page_bytes
         self._register_bytes = self._end_addr - _START_ADDR
-        self._models: list[DeviceProcess] = []
+        self._models = DeviceProcesses()
         self._handle: int | None = None
 
     @property
@@ -100,29 +100,26 @@ class HostDevice:
         self._handle = _memory_file(self._bytes)
         shared = SharedFile(self._handle, 0, self._bytes, _START_ADDR)
         for device, page in zip(self._devices, self._pages, strict=True):
-            model = DeviceProcess(device)
-            self._models.append(model)
-            model.start(shared, page, self._parts, None)
+            self._models.start(device, shared, page, self._parts)
         return {"ETHOSGEN_MEMORY": str(self._handle)}, (self._handle,)
 
     def fault(self) -> DeviceFault | None:
         """Return the first model's fault, None if all run."""
         try:
-            for model in self._models:
-                model.check()
+            self._models.check()
         except DeviceFault as fault:
             return fault
         return None
 
     def cycles(self) -> int | None:
         """Return the cycles that the models have counted since their start, None if none has."""
-        known = [n for model in self._models if (n := model.cycles()) is not None]
-        return sum(known) if known else None
+        return self._models.cycles()
 
     def explain(self, is_late: bool) -> str:
         """Return what a failed call's message says: a model that hangs, and registers."""
-        stuck = [f"; {why}" for model in self._models if is_late and (why := model.stuck())]
-        return "".join([*stuck, *(self._shown(i) for i in range(len(self._models)))])
+        stuck = [f"; {why}" for why in self._models.stuck()] if is_late else []
+        shown = range(len(self._devices)) if self._handle is not None else ()
+        return "".join([*stuck, *map(self._shown, shown)])
 
     def _shown(self, index: int) -> str:
         device, handle = self._devices[index], self._handle
@@ -132,13 +129,11 @@ class HostDevice:
 
     def silence(self) -> DeviceFault | None:
         """Return the fault of a model that worked without its interrupt, None if there is none."""
-        return next(filter(None, (model.silence() for model in self._models)), None)
+        return self._models.silence()
 
     def stop(self) -> None:
         """End the models."""
-        for model in self._models:
-            model.stop()
-        self._models.clear()
+        self._models.stop()
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None

@@ -82,8 +82,7 @@ def test_a_table_replaces_the_formula(tables: list[CostTable], tmp_path: Path) -
     toml.write_text(f"{head}{tables[1].file.removesuffix('.csv')}{last}")
     assert [path.name for path in write_tables(tables, folder)] == [t.file for t in tables]
     plan = _plan(str(folder))
-    (accelerator,) = wrapped_of(plan)
-    estimates = [accelerator.facts_of(partition).cycles for partition in plan.partitions]
+    estimates = [partition.cycles for partition in plan.partitions]
     assert estimates == [call.cycles for table in tables for call in table.calls]
     with pytest.raises(InputError, match=r"cycles_conv_2d\.csv' exists; remove it"):
         write_tables(tables, folder)
@@ -146,8 +145,8 @@ def test_a_network_must_use_the_accelerator(tmp_path: Path) -> None:
 
 
 def test_of_equal_calls_the_slowest_counts() -> None:
-    facts = AcceleratorCall(0, {"input_h": 8}, None, 100)
-    calls = tuple(MeasuredCall("net", "x", facts, driver, 0) for driver in (300, 400, 20))
+    facts = AcceleratorCall(0, {"input_h": 8})
+    calls = tuple(MeasuredCall("net", "x", facts, 100, None, spent, 0) for spent in (300, 400, 20))
     table = CostTable(0, ("CONV_2D",), ("input_h",), calls)
     assert table.text() == "input_h,cycles\n8,300\n"
     assert calls[2].cycles == 0  # the declared start is more than what was measured
@@ -160,15 +159,15 @@ def test_a_table_has_the_name_of_its_operators() -> None:
 
 
 def test_a_declared_start_that_is_wrong_gets_a_note() -> None:
-    facts = AcceleratorCall(0, {"input_h": 8}, 70, 700)
-    call = MeasuredCall("net", "x", facts, 300, 50)
+    facts = AcceleratorCall(0, {"input_h": 8})
+    call = MeasuredCall("net", "x", facts, 700, 70, 300, 50)
     assert call.cycles == 50 and call.total == 350
     lines = described(CostTable(0, ("CONV_2D",), ("input_h",), (call,)))
     assert lines[1:] == [
         "  net, x: 350 cycles (300 of the driver), estimated 770",
         "  note: `start` is declared as 700, but the driver took 300",
     ]
-    near = MeasuredCall("net", "x", facts, 650, 50)
+    near = MeasuredCall("net", "x", facts, 700, 70, 650, 50)
     assert len(described(CostTable(0, ("CONV_2D",), ("input_h",), (near,)))) == 2
 
 

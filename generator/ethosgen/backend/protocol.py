@@ -418,15 +418,10 @@ class ProgramRunner(Runner, Protocol):
 
 @dataclass(frozen=True)
 class AcceleratorCall:
-    """A call of a wrapped accelerator: the number of its operation, its terms, and its cycles.
-
-    `cycles` is the estimate without `start`, None if there is none.
-    """
+    """A call of a wrapped accelerator: the number of its operation, and its terms."""
 
     number: int
     terms: Mapping[str, object]
-    cycles: int | None
-    start: int
 
 
 class Wrapped(Backend[Plan, Plan, ResidualIndex], Protocol):
@@ -472,4 +467,4 @@ class Wrapped(Backend[Plan, Plan, ResidualIndex], Protocol):
         """Return a runner for its partitions of a plan on this machine."""
 
     def facts_of(self, partition: Partition) -> AcceleratorCall:
-        """Return the terms and the estimate of the call of one of its partitions."""
+        """Return the operation and the terms of the call of one of its partitions."""

@@ -55,19 +55,22 @@ class MeasuredCall:
     """A call: the network, its first output, what the declaration knows of it, and its cycles.
 
     `driver` are the processor's cycles on QEMU, or the whole call's on a board. `device` are the
-    device's, where only its model or the declaration knows them, 0 elsewhere.
+    device's, where only its model or the declaration knows them, 0 elsewhere. `estimate` is
+    the declared cost without `start`.
     """
 
     network: str
     output: str
     facts: AcceleratorCall
+    start: int
+    estimate: int | None
     driver: int
     device: int
 
     @property
     def cycles(self) -> int:
         """The cycles of the call without its start: the device's, or what exceeds the declared."""
-        return self.device or max(self.driver - self.facts.start, 0)
+        return self.device or max(self.driver - self.start, 0)
 
     @property
     def total(self) -> int:
@@ -117,8 +120,8 @@ class CostTable:
                     "cycles": call.total,
                     "driver_cycles": call.driver,
                     "device_cycles": call.device,
-                    "start": call.facts.start,
-                    "estimate": call.facts.cycles,
+                    "start": call.start,
+                    "estimate": call.estimate,
                 }
                 for call in self.calls
             ],
@@ -203,16 +206,21 @@ def _calls(
             device: int | None = 0
             if must_add:
                 known = runner.device_cycles(partition, _inputs(plan, partition))
-                device = facts.cycles if known is None else known
+                device = partition.cycles if known is None else known
             if device is None:
                 raise InputError(
                     f"the model of '{accelerator.name}' counts no cycles, which QEMU cannot know; "
                     "count them there (self.cycles in Python, ethosgen_model_spend() in C), or "
                     "measure on a board with --on serial"
                 )
-            output = plan.residual.tensors[partition.outputs[0]].name
             yield MeasuredCall(
-                plan.network.name, output, facts, spent.get(partition.name, 0), device
+                plan.network.name,
+                plan.residual.tensors[partition.outputs[0]].name,
+                facts,
+                partition.start_cycles,
+                partition.cycles,
+                spent.get(partition.name, 0),
+                device,
             )
     finally:
         runner.close()
@@ -275,12 +283,12 @@ def described(table: CostTable) -> list[str]:
     operators = " + ".join(table.operators)
     lines = [f"{operators}: {counted(len(table.rows), 'row')}"]
     for call in table.calls:
-        known = call.facts.cycles
-        before = "no estimate" if known is None else f"estimated {known + call.facts.start:,}"
+        known = call.estimate
+        before = "no estimate" if known is None else f"estimated {known + call.start:,}"
         parts = f" ({call.driver:,} of the driver)" if call.device else ""
         total = counted(call.total, "cycle")
         lines.append(f"  {call.network}, {call.output}: {total}{parts}, {before}")
-    starts = {call.facts.start: call.driver for call in table.calls if call.device}
+    starts = {call.start: call.driver for call in table.calls if call.device}
     for start, driver in starts.items():
         if not _NEAR < driver / max(start, 1) < 1 / _NEAR:
             note = f"`start` is declared as {start:,}, but the driver took {driver:,}"

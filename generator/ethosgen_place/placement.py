@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ethosgen.flow.lowered import refuse_accelerators
 from ethosgen.flow.planning import read
 from ethosgen.frontend import written
 from ethosgen.host.extras import EXTRAS
@@ -118,6 +119,9 @@ def _check_outputs(asked: PlacementRequest) -> None:
 def _read_tasks(asked: PlacementRequest, system: MeshSystem, watch: Watch) -> SplitNetwork:
     """Return the task graph, and which operators of a network were cut into parts."""
     if asked.source.suffix.lower() != GRAPH_SUFFIX:
+        refuse_accelerators(
+            asked.source, "elements of a mesh have none; place the program before it is lowered"
+        )
         return _cut_network(read(asked.source, None, watch, asked.reading), asked, system, watch)
     options = (("--stages", asked.stages), ("--npu", asked.npu), ("--parts", asked.parts))
     for option, value in options:

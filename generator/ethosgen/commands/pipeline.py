@@ -112,18 +112,23 @@ def pipeline(
     \b
         ethosgen pipeline MODEL.tflite --board corstone300 -o line
     """
+    from ethosgen.flow.lowered import choices_for, refuse_accelerators
     from ethosgen.flow.planning import read
     from ethosgen.systems.staging import create_pipeline
 
     tasks = _tasks(task_graph, stages, system_path)
     if tasks and system_path is None:
         stages = len(tasks)
+    if system_path is None:
+        npu, accelerators = choices_for(network, npu, accelerators)
     asked = (link, topology, npu, memory_mode, accelerators)
     replicas = tuple(task.replicas for task in tasks)
     system = _system(stages, board, system_path, *asked, replicas)
     with Progress() as progress:
         watch = progress.watch()
         given_network = read(network, name, watch, reading)
+        if not any(stage.accelerators for stage in system.stages):
+            refuse_accelerators(network, f"no element of '{system_path}' names an accelerator")
         cuts = None
         if task_graph is not None:
             cuts = _boundaries(tasks, given_network, system, f"task graph '{task_graph}'")

@@ -33,6 +33,22 @@ def accelerators_for(paths: Sequence[Path], named: Sequence[str]) -> tuple[str, 
     return next((choice.accelerators for choice in asked.values()), ())
 
 
+def choices_for(
+    path: Path, npu: str | None, accelerators: tuple[str, ...]
+) -> tuple[str | None, tuple[str, ...]]:
+    """Return the NPU and the accelerators that the user names, else those that a file asks for."""
+    choice = frontend.choice_in(path)
+    return npu or (choice.npu if choice else None), accelerators_for([path], accelerators)
+
+
+def refuse_accelerators(path: Path, instead: str) -> None:
+    """Raise InputError for a file that was lowered for accelerators, which nothing here uses."""
+    choice = frontend.choice_in(path)
+    if choice and choice.accelerators:
+        names = ", ".join(choice.accelerators)
+        raise InputError(f"'{path}' was lowered for {names}, but {instead}")
+
+
 def npu_for(network: Network) -> str | None:
     """Return the NPU, or NO_NPU, that a network asks for; None if it asks for nothing."""
     text = network.metadata.get(CHOICE)

@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from ethosgen import flow
-from ethosgen.platforms import LIBRARY_ONLY, ZEPHYR
+from ethosgen.platforms import LIBRARY_ONLY, LINUX, ZEPHYR
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
-from tests.support.needs import needs_gcc, needs_qemu, needs_zephyr
+from tests.support.needs import needs_gcc, needs_qemu, needs_qemu_user, needs_zephyr
 from tests.support.networks import NetworkBuilder
 from tests.support.toy_accelerator import changed
-from tests.support.twin_accelerator import TOML, busy_times, write_twins
+from tests.support.twin_accelerator import TOML, branches, busy_times, write_twins
 
 SAMPLES = 3
 FAST = TOML.replace("output_elements * kernel_h * kernel_w * input_channels", "500").replace(
@@ -29,21 +29,6 @@ def verified(recipe: Recipe) -> Report:
     assert isinstance(report, Report) and report.passed
     assert report.golden is not None and report.golden.mismatches == 0
     return report
-
-
-def branches(path: Path) -> Path:
-    """Write a network of two branches, in the order of a program for one device.
-
-    Each has two convolutions with an operator of the CPU between them.
-    """
-    net = NetworkBuilder("branches", seed=4)
-    x = net.input((1, 12, 12, 8), name="x")
-    ends = []
-    for _ in range(2):
-        first = net.conv2d(x, 8, (3, 3), padding="VALID")
-        ends.append(net.conv2d(net.mul(first, first), 4, (3, 3), padding="VALID"))
-    path.write_bytes(net.build(net.add(*ends)))
-    return path
 
 
 @pytest.mark.slow
@@ -71,6 +56,21 @@ def test_two_instances_compute_at_once_on_zephyr(tmp_path: Path) -> None:
     verified(
         Recipe((network,), "corstone300", "none", platform=ZEPHYR, accelerators=(str(folder),))
     )
+    (first, *_), (second, *_) = busy_times(told)
+    assert first[0] < second[1] and second[0] < first[1]
+
+
+@needs_qemu_user
+@needs_gcc
+def test_two_instances_compute_at_once_under_linux(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+    folder = write_twins(tmp_path, told)
+    network = branches(tmp_path / "branches.tflite")
+    recipe = Recipe(
+        (network,), "aarch64-linux", "none", platform=LINUX, accelerators=(str(folder),)
+    )
+    report = verified(recipe)
+    assert [share.operators for share in report.plan.shares] == [4]
     (first, *_), (second, *_) = busy_times(told)
     assert first[0] < second[1] and second[0] < first[1]
 

@@ -9,7 +9,7 @@ from ethosgen.aot import compile_program
 from ethosgen.backend import load_wrapped
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.studies.acceptance import check_accelerator
-from ethosgen.values.plan import IoStyle
+from ethosgen.values.plan import IoStyle, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
@@ -44,6 +44,21 @@ def test_a_firmware_keeps_the_states_of_an_accelerator(with_cpu: bool, tmp_path:
     assert isinstance(report, Report) and report.passed
     assert report.golden is not None and report.golden.mismatches == 0
     assert report.plan.shares[0].operators == 2
+
+
+@pytest.mark.slow
+@needs_gcc
+@needs_qemu
+def test_a_firmware_keeps_both_states_of_an_lstm(tmp_path: Path) -> None:
+    net = NetworkBuilder("lstm", seed=4)
+    network = tmp_path / "lstm.tflite"
+    network.write_bytes(net.build(lstm(net, net.input((1, 3, 4), "float32"), 5)))
+    folder = str(write_lstm_folder(tmp_path / "lstm-engine"))
+    options = OffloadOptions(steps=1)
+    recipe = Recipe((network,), "corstone300", "none", options=options, accelerators=(folder,))
+    report = flow.verify(recipe, flow.RunOptions(Inputs(None, 8, 0)), watch=Watch())
+    assert isinstance(report, Report) and report.passed
+    assert report.plan.shares[0].operators == 1
 
 
 def test_a_state_is_in_the_memory_that_the_networks_reset_initializes(tmp_path: Path) -> None:

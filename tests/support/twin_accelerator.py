@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 
 from tests import ROOT
+from tests.support.networks import NetworkBuilder
 from tests.support.toy_accelerator import write_folder
 
 TOML = """\
@@ -70,7 +71,7 @@ int32_t twin_conv(int32_t instance, const int8_t *input, const int8_t *weights, 
     const int32_t numbers[] = { input_h, input_w, input_c, output_h, output_w, output_c, kernel_h,
         kernel_w, stride, input_offset, output_offset, low, high };
     for (uint32_t i = 0; i < 6u; i++) {
-        *at(instance, FIRST + 4u * i) = (uint32_t)(uintptr_t)pointers[i];
+        *at(instance, FIRST + 4u * i) = pointers[i] ? ETHOSGEN_DEVICE_ADDRESS(pointers[i]) : 0u;
     }
     for (uint32_t i = 0; i < 13u; i++) {
         *at(instance, FIRST + 4u * (6u + i)) = (uint32_t)numbers[i];
@@ -160,3 +161,18 @@ def busy_times(told: Path, instances: int = 2) -> list[list[tuple[int, int]]]:
     calls = [json.loads(line) for line in told.read_text().splitlines()]
     models = list(dict.fromkeys(model for *_, model in calls))[-instances:]
     return [[(start, wait) for start, wait, model in calls if model == one] for one in models]
+
+
+def branches(path: Path) -> Path:
+    """Write a network of two branches, in the order of a program for one device.
+
+    Each has two convolutions with an operator of the CPU between them.
+    """
+    net = NetworkBuilder("branches", seed=4)
+    x = net.input((1, 12, 12, 8), name="x")
+    ends = []
+    for _ in range(2):
+        first = net.conv2d(x, 8, (3, 3), padding="VALID")
+        ends.append(net.conv2d(net.mul(first, first), 4, (3, 3), padding="VALID"))
+    path.write_bytes(net.build(net.add(*ends)))
+    return path

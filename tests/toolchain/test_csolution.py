@@ -18,10 +18,11 @@ from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests import ROOT
 from tests.board.test_board_projects import check_sections
-from tests.support.needs import needs_arm_gcc, needs_qemu
+from tests.support.needs import needs_arm_gcc, needs_gcc, needs_qemu
 from tests.support.programs import make_cpu_program, make_program
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net
+from tests.support.twin_accelerator import branches, busy_times, write_twins
 
 SOLUTION, PROJECT, LAYER = "firmware.csolution.yml", "firmware.cproject.yml", "model.clayer.yml"
 
@@ -137,6 +138,22 @@ def test_what_comes_out_runs_and_is_exact(tmp_path: Path) -> None:
     Solution(place, "qemu").build("-mcpu=cortex-m55", elf)
     report = flow.run_project(place, flow.RunOptions(Inputs(None, 2, 3)), watch=Watch())
     assert report.passed
+
+
+@needs_gcc
+@needs_qemu
+def test_two_instances_of_an_accelerator_run_and_are_exact(tmp_path: Path) -> None:
+    twins, place = write_twins(tmp_path, tmp_path / "told"), tmp_path / "p"
+    network = branches(tmp_path / "branches.tflite")
+    wanted = recipe(network, platform="csolution", npu="none", accelerators=(str(twins),))
+    flow.create_project(wanted, directory=place, watch=Watch())
+    elf = place / "build" / "qemu" / "firmware.elf"
+    elf.parent.mkdir(parents=True)
+    Solution(place, "qemu").build("-mcpu=cortex-m55", elf)
+    report = flow.run_project(place, flow.RunOptions(Inputs(None, 2, 3)), watch=Watch())
+    assert report.passed
+    (one, *_), (other, *_) = busy_times(tmp_path / "told")
+    assert one[0] < other[1] and other[0] < one[1], "they do not compute at once"
 
 
 def test_every_source_is_named_once_and_nothing_else(tmp_path: Path) -> None:

@@ -105,10 +105,12 @@ def cost_of(program: Program, place: Place) -> Cost:
     own = sum(filter(None, costs.values())) + program.stream_cycles
     starts = partitions * place.start_cycles
     start_cycles = paced(board.cpu.core, starts)
+    apart = sum(filter(None, shares))
+    hidden = min(program.hidden_cycles, apart)
     cost = Cost(
         npu_cycles=plan.npu_cycles,
         model_cycles=model_cycles(plan),
-        cpu_cycles=paced(board.cpu.core, own + starts) - start_cycles + sum(filter(None, shares)),
+        cpu_cycles=paced(board.cpu.core, own + starts) - start_cycles + apart - hidden,
         start_cycles=start_cycles,
         unknown_operators=len(unknown) + shares.count(None),
         without=tuple(dict.fromkeys(unknown)),

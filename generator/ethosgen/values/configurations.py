@@ -74,9 +74,10 @@ class Cost:
 
     `npu_cycles` is the estimate of the NPU's compiler, `model_cycles` the NPU model's, None if
     there is no NPU, a compiled file does not state it, or the model does not know the memories.
-    `cpu_cycles` is the sum of the estimates for the CPU and users' accelerators. It leaves out
-    `unknown_operators` operators without an estimate; `without` names those of the CPU.
-    `start_cycles` are the CPU's for starting the NPU.
+    `cpu_cycles` is the sum of the estimates for the CPU and users' accelerators, without the cycles
+    in which an accelerator runs beside others. It leaves out `unknown_operators` operators without
+    an estimate; `without` names those of the CPU. `start_cycles` are the CPU's for starting the
+    NPU.
     """
 
     npu_cycles: int | None

@@ -16,7 +16,10 @@ from ethosgen.values.plan import IoStyle
 from ethosgen.verdict.cpu_only import plan_cpu_only
 from tests.support.eager_accelerator import eager_copy
 
-INT16_CODES = ("ADD", "MUL", "AVERAGE_POOL_2D", "MAX_POOL_2D")
+INT16_CODES = (
+    *("ADD", "MUL", "AVERAGE_POOL_2D", "MAX_POOL_2D"),
+    *("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "SOFTMAX", "PAD"),
+)
 """The operators that are measured with int16 too."""
 
 

@@ -23,13 +23,9 @@ static cmsis_nn_dims output_of(const struct cmsis_nn_window *layer)
     return dims;
 }
 
-int32_t cmsis_nn_conv(const int8_t *input, const int8_t *weights, const int32_t *bias, int8_t *output,
-                      const int32_t *multipliers, const int32_t *shifts, void *scratch,
-                      const int32_t *numbers)
+static cmsis_nn_conv_params conv_of(const struct cmsis_nn_window *layer)
 {
-    const struct cmsis_nn_window *layer = (const struct cmsis_nn_window *)(const void *)numbers;
-    const cmsis_nn_context context = { scratch, layer->scratch_bytes };
-    const cmsis_nn_conv_params params = {
+    cmsis_nn_conv_params params = {
         .input_offset = layer->input_offset,
         .output_offset = layer->output_offset,
         .stride = { layer->stride_w, layer->stride_h },
@@ -37,23 +33,50 @@ int32_t cmsis_nn_conv(const int8_t *input, const int8_t *weights, const int32_t 
         .dilation = { layer->dilation_w, layer->dilation_h },
         .activation = { layer->activation_min, layer->activation_max },
     };
+    return params;
+}
+
+static cmsis_nn_dims weights_of(const struct cmsis_nn_window *layer)
+{
+    cmsis_nn_dims dims = { layer->output_channels, layer->kernel_h, layer->kernel_w,
+                           layer->input_channels };
+    return dims;
+}
+
+int32_t cmsis_nn_conv(const int8_t *input, const int8_t *weights, const int32_t *bias, int8_t *output,
+                      const int32_t *multipliers, const int32_t *shifts, void *scratch,
+                      const int32_t *numbers)
+{
+    const struct cmsis_nn_window *layer = (const struct cmsis_nn_window *)(const void *)numbers;
+    const cmsis_nn_context context = { scratch, layer->scratch_bytes };
+    const cmsis_nn_conv_params params = conv_of(layer);
     const cmsis_nn_per_channel_quant_params quantization = { unlocked(multipliers), unlocked(shifts) };
-    const cmsis_nn_dims from = input_of(layer), to = output_of(layer);
-    const cmsis_nn_dims filter = { layer->output_channels, layer->kernel_h, layer->kernel_w,
-                                   layer->input_channels };
+    const cmsis_nn_dims from = input_of(layer), filter = weights_of(layer), to = output_of(layer);
     const cmsis_nn_dims biases = { 1, 1, 1, layer->output_channels };
 
     return arm_convolve_wrapper_s8(&context, &params, &quantization, &from, input, &filter, weights,
                                    &biases, bias, &to, output);
 }
 
-int32_t cmsis_nn_depthwise(const int8_t *input, const int8_t *weights, const int32_t *bias,
-                           int8_t *output, const int32_t *multipliers, const int32_t *shifts,
-                           void *scratch, const int32_t *numbers)
+int32_t cmsis_nn_conv_s16(const int16_t *input, const int8_t *weights, const int64_t *bias,
+                          int16_t *output, const int32_t *multipliers, const int32_t *shifts,
+                          void *scratch, const int32_t *numbers)
 {
     const struct cmsis_nn_window *layer = (const struct cmsis_nn_window *)(const void *)numbers;
     const cmsis_nn_context context = { scratch, layer->scratch_bytes };
-    const cmsis_nn_dw_conv_params params = {
+    const cmsis_nn_conv_params params = conv_of(layer);
+    const cmsis_nn_per_channel_quant_params quantization = { unlocked(multipliers), unlocked(shifts) };
+    const cmsis_nn_bias_data wide = { bias, false };
+    const cmsis_nn_dims from = input_of(layer), filter = weights_of(layer), to = output_of(layer);
+    const cmsis_nn_dims biases = { 1, 1, 1, layer->output_channels };
+
+    return arm_convolve_wrapper_s16(&context, &params, &quantization, &from, input, &filter, weights,
+                                    &biases, &wide, &to, output);
+}
+
+static cmsis_nn_dw_conv_params depthwise_of(const struct cmsis_nn_window *layer)
+{
+    cmsis_nn_dw_conv_params params = {
         .input_offset = layer->input_offset,
         .output_offset = layer->output_offset,
         .ch_mult = layer->output_channels / layer->input_channels,
@@ -62,6 +85,16 @@ int32_t cmsis_nn_depthwise(const int8_t *input, const int8_t *weights, const int
         .dilation = { layer->dilation_w, layer->dilation_h },
         .activation = { layer->activation_min, layer->activation_max },
     };
+    return params;
+}
+
+int32_t cmsis_nn_depthwise(const int8_t *input, const int8_t *weights, const int32_t *bias,
+                           int8_t *output, const int32_t *multipliers, const int32_t *shifts,
+                           void *scratch, const int32_t *numbers)
+{
+    const struct cmsis_nn_window *layer = (const struct cmsis_nn_window *)(const void *)numbers;
+    const cmsis_nn_context context = { scratch, layer->scratch_bytes };
+    const cmsis_nn_dw_conv_params params = depthwise_of(layer);
     const cmsis_nn_per_channel_quant_params quantization = { unlocked(multipliers), unlocked(shifts) };
     const cmsis_nn_dims from = input_of(layer), to = output_of(layer);
     const cmsis_nn_dims filter = { 1, layer->kernel_h, layer->kernel_w, layer->output_channels };
@@ -69,6 +102,22 @@ int32_t cmsis_nn_depthwise(const int8_t *input, const int8_t *weights, const int
 
     return arm_depthwise_conv_wrapper_s8(&context, &params, &quantization, &from, input, &filter,
                                          weights, &biases, bias, &to, output);
+}
+
+int32_t cmsis_nn_depthwise_s16(const int16_t *input, const int8_t *weights, const int64_t *bias,
+                               int16_t *output, const int32_t *multipliers, const int32_t *shifts,
+                               void *scratch, const int32_t *numbers)
+{
+    const struct cmsis_nn_window *layer = (const struct cmsis_nn_window *)(const void *)numbers;
+    const cmsis_nn_context context = { scratch, layer->scratch_bytes };
+    const cmsis_nn_dw_conv_params params = depthwise_of(layer);
+    const cmsis_nn_per_channel_quant_params quantization = { unlocked(multipliers), unlocked(shifts) };
+    const cmsis_nn_dims from = input_of(layer), to = output_of(layer);
+    const cmsis_nn_dims filter = { 1, layer->kernel_h, layer->kernel_w, layer->output_channels };
+    const cmsis_nn_dims biases = { 1, 1, 1, layer->output_channels };
+
+    return arm_depthwise_conv_wrapper_s16(&context, &params, &quantization, &from, input, &filter,
+                                          weights, &biases, bias, &to, output);
 }
 
 int32_t cmsis_nn_matrix(const int8_t *input, const int8_t *weights, const int32_t *bias,
@@ -92,6 +141,25 @@ int32_t cmsis_nn_matrix(const int8_t *input, const int8_t *weights, const int32_
 
     return arm_fully_connected_wrapper_s8(&context, &params, &quantization, &from, input, &filter,
                                           weights, &biases, bias, &to, output);
+}
+
+int32_t cmsis_nn_matrix_s16(const int16_t *input, const int8_t *weights, const int64_t *bias,
+                            int16_t *output, int32_t multiplier, int32_t shift,
+                            const int32_t *numbers)
+{
+    const struct cmsis_nn_matrix *layer = (const struct cmsis_nn_matrix *)(const void *)numbers;
+    const cmsis_nn_context context = { NULL, 0 };
+    const cmsis_nn_fc_params params = {
+        .activation = { layer->activation_min, layer->activation_max },
+    };
+    const cmsis_nn_per_tensor_quant_params quantization = { multiplier, shift };
+    const cmsis_nn_dims from = { layer->rows, 1, 1, layer->depth };
+    const cmsis_nn_dims filter = { layer->depth, 1, 1, layer->columns };
+    const cmsis_nn_dims biases = { 1, 1, 1, layer->columns };
+    const cmsis_nn_dims to = { layer->rows, 1, 1, layer->columns };
+
+    return arm_fully_connected_s16(&context, &params, &quantization, &from, input, &filter, weights,
+                                   &biases, bias, &to, output);
 }
 
 static cmsis_nn_pool_params pool_of(const struct cmsis_nn_window *layer)
@@ -186,9 +254,7 @@ int32_t cmsis_nn_transpose_conv(const int8_t *input, const int8_t *weights, cons
         .activation = { layer->activation_min, layer->activation_max },
     };
     const cmsis_nn_per_channel_quant_params quantization = { unlocked(multipliers), unlocked(shifts) };
-    const cmsis_nn_dims from = input_of(layer), to = output_of(layer);
-    const cmsis_nn_dims filter = { layer->output_channels, layer->kernel_h, layer->kernel_w,
-                                   layer->input_channels };
+    const cmsis_nn_dims from = input_of(layer), filter = weights_of(layer), to = output_of(layer);
     const cmsis_nn_dims biases = { 1, 1, 1, layer->output_channels };
 
     return arm_transpose_conv_wrapper_s8(&context, &turned, &params, &quantization, &from, input,
@@ -284,4 +350,29 @@ int32_t cmsis_nn_softmax(const int8_t *input, int8_t *output, int32_t rows, int3
 {
     arm_softmax_s8(input, rows, columns, multiplier, shift, least_difference, output);
     return ARM_CMSIS_NN_SUCCESS;
+}
+
+int32_t cmsis_nn_softmax_s16(const int16_t *input, int16_t *output, int32_t rows, int32_t columns,
+                             int32_t multiplier, int32_t shift, const int16_t *exponentials,
+                             const int16_t *reciprocals)
+{
+    const cmsis_nn_softmax_lut_s16 tables = { exponentials, reciprocals };
+
+    return arm_softmax_s16(input, rows, columns, multiplier, shift, &tables, output);
+}
+
+int32_t cmsis_nn_pad(const int8_t *input, int8_t *output, int32_t value, const int32_t *sizes,
+                     const int32_t *before, const int32_t *after)
+{
+    return arm_pad_s8(input, output, (int8_t)value, (const cmsis_nn_dims *)(const void *)sizes,
+                      (const cmsis_nn_dims *)(const void *)before,
+                      (const cmsis_nn_dims *)(const void *)after);
+}
+
+/* CMSIS-NN pads bytes: a pixel has twice as many as numbers, and the zero point is 0. */
+int32_t cmsis_nn_pad_s16(const int16_t *input, int16_t *output, const int32_t *sizes,
+                         const int32_t *before, const int32_t *after)
+{
+    return cmsis_nn_pad((const int8_t *)(const void *)input, (int8_t *)(void *)output, 0, sizes,
+                        before, after);
 }

@@ -52,6 +52,18 @@ int32_t cmsis_nn_matrix(const int8_t *input, const int8_t *weights, const int32_
                         const int32_t *sums, int8_t *output, const int32_t *multipliers,
                         const int32_t *shifts, const int32_t *layer);
 
+int32_t cmsis_nn_conv_s16(const int16_t *input, const int8_t *weights, const int64_t *bias,
+                          int16_t *output, const int32_t *multipliers, const int32_t *shifts,
+                          void *scratch, const int32_t *layer);
+
+int32_t cmsis_nn_depthwise_s16(const int16_t *input, const int8_t *weights, const int64_t *bias,
+                               int16_t *output, const int32_t *multipliers, const int32_t *shifts,
+                               void *scratch, const int32_t *layer);
+
+int32_t cmsis_nn_matrix_s16(const int16_t *input, const int8_t *weights, const int64_t *bias,
+                            int16_t *output, int32_t multiplier, int32_t shift,
+                            const int32_t *layer);
+
 int32_t cmsis_nn_average_pool(const int8_t *input, int8_t *output, void *scratch,
                               const int32_t *layer);
 
@@ -87,5 +99,18 @@ int32_t cmsis_nn_max_pool_s16(const int16_t *input, int16_t *output, const int32
 
 int32_t cmsis_nn_softmax(const int8_t *input, int8_t *output, int32_t rows, int32_t columns,
                          int32_t multiplier, int32_t shift, int32_t least_difference);
+
+/* `exponentials` and `reciprocals` are TensorFlow Lite's tables of int16. */
+int32_t cmsis_nn_softmax_s16(const int16_t *input, int16_t *output, int32_t rows, int32_t columns,
+                             int32_t multiplier, int32_t shift, const int16_t *exponentials,
+                             const int16_t *reciprocals);
+
+/* The arrays have four sizes: of the input, and what is added before and after it. */
+int32_t cmsis_nn_pad(const int8_t *input, int8_t *output, int32_t value, const int32_t *sizes,
+                     const int32_t *before, const int32_t *after);
+
+/* The last of `sizes`, and of the others, are in bytes. */
+int32_t cmsis_nn_pad_s16(const int16_t *input, int16_t *output, const int32_t *sizes,
+                         const int32_t *before, const int32_t *after);
 
 #endif /* CMSIS_NN_H */

@@ -91,7 +91,8 @@ def lower(name: str, folder: Path, spec: Any) -> None:
     """Write the files of an example."""
     module, first = example(name)
     torch.manual_seed(1)
-    inputs = [first, *(tuple(torch.randn_like(x) for x in first) for _ in range(SAMPLES - 1))]
+    draw = torch.utils._pytree.tree_map
+    inputs = [first, *(draw(torch.randn_like, first) for _ in range(SAMPLES - 1))]
     program = quantized(module, inputs, spec)
     edge = to_edge_transform_and_lower(
         program,
@@ -105,9 +106,9 @@ def lower(name: str, folder: Path, spec: Any) -> None:
         ours = None
         if not spec.accelerators:
             lowered = _Lowered(edge, spec)
-            ours = [leaves(lowered.run(*sample)) for sample in inputs]
+            ours = [leaves(lowered.run(*leaves(sample))) for sample in inputs]
     (folder / f"{name}.pte").write_bytes(edge.to_executorch().buffer)
-    save(folder / f"{name}_in.npz", "input", [list(sample) for sample in inputs])
+    save(folder / f"{name}_in.npz", "input", [leaves(sample) for sample in inputs])
     save(folder / f"{name}_out.npz", "output", theirs)
     if ours is not None:
         save(folder / f"{name}_tosa.npz", "output", ours)

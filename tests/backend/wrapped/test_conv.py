@@ -80,6 +80,18 @@ def test_a_chain_is_one_exact_call(
 
 
 @needs_gcc
+def test_a_pad_that_is_refused_stays_behind(tmp_path: Path) -> None:
+    toml = changed("input_channels == weights_channels", "pad_top + pad_left == 0", TOML)
+    model = chain_file(
+        tmp_path / "chain.tflite", pad=True, clamp=False, activation="NONE", per_channel=True
+    )
+    report = run(model, write_conv_folder(tmp_path / "conv", toml), trust_compiler=True)
+    assert report.passed
+    assert [share.operators for share in report.plan.shares] == [1]
+    assert [cpu.code for cpu in report.plan.cpu_operators] == ["PAD"]
+
+
+@needs_gcc
 def test_a_tensor_that_others_read_ends_a_chain(conv: Path, tmp_path: Path) -> None:
     net = NetworkBuilder("fork", seed=7)
     x = net.conv2d(net.input((1, 6, 6, 4)), 4)

@@ -20,9 +20,9 @@ from ethosgen.backend.wrapped.folder import AcceleratorFolder, find_folder, read
 from ethosgen.backend.wrapped.folding import Taken, fold, place_fault, state_fault
 from ethosgen.backend.wrapped.host_device import CACHE
 from ethosgen.backend.wrapped.instances import choose_instances
-from ethosgen.backend.wrapped.matching import Graphs, Match, find_site, refusal_of, type_refusal
+from ethosgen.backend.wrapped.matching import Graphs, Match, find_sites, refusal_of, type_refusal
 from ethosgen.backend.wrapped.python import Engine
-from ethosgen.backend.wrapped.site import HELIUM, INSTANCE
+from ethosgen.backend.wrapped.site import HELIUM, INSTANCE, PAD
 from ethosgen.host.sanitizers import ADDRESS, sanitizers
 from ethosgen.values.allocation import Allocation, ResidualIndex
 from ethosgen.values.device import Device, DeviceModel, DevicePlace
@@ -210,10 +210,10 @@ class WrappedAccelerator:
         return HostProgram(self.folder, plan, own, self.flags, self.devices)
 
     def facts_of(self, partition: Partition) -> AcceleratorCall:
-        """Return the terms and the estimate of the call of one of its partitions."""
+        """Return the operation and the terms of the call of one of its partitions."""
         take = partition.payload
         assert isinstance(take, Taken)
-        return AcceleratorCall(take.match.number, take.match.site.terms, take.cycles, take.start)
+        return AcceleratorCall(take.match.number, take.match.site.terms)
 
     def _divide(
         self, plan: Plan, allocation: Allocation[ResidualIndex]
@@ -223,7 +223,8 @@ class WrappedAccelerator:
         graphs = Graphs(plan.residual)
         taken: list[Taken] = []
         refusals: dict[ResidualIndex, str] = {}
-        for operator in plan.residual.operators:
+        # An operator that reads a PAD may take it, too.
+        for operator in sorted(plan.residual.operators, key=lambda operator: operator.code == PAD):
             if operator.index not in free:
                 continue
             chain = self._find(plan, graphs, operator, allocation, free, len(taken))
@@ -232,6 +233,7 @@ class WrappedAccelerator:
                 free -= {ResidualIndex(op.index) for op in chain.match.site.operators}
             else:
                 refusals[ResidualIndex(operator.index)] = chain
+        taken.sort(key=lambda take: take.match.site.operators[0].index)
         inside = {op.index for take in taken for op in take.match.site.operators}
         return taken, {index: why for index, why in refusals.items() if index not in inside}
 
@@ -256,25 +258,27 @@ class WrappedAccelerator:
             return "it is not an operator of the network, but made by the NPU's compiler"
         for place, operation in enumerate(self.folder.declaration.operator):
             is_offered = self.numbers is None or place in self.numbers
-            site = find_site(operation, graphs, operator) if is_offered else None
-            if site is None:
-                continue
-            site.extra.update({HELIUM: self.has_helium, INSTANCE: 0})
-            match = Match(place, operation, site)
-            reason = self._refusal(plan, match, allocation, free)
-            if not reason:
-                try:
-                    stem = f"{self.folder.slug}_{number}"
-                    parameters = make_parameters(self.folder, self.engine, match, stem)
-                    cycles = cycles_of(self.folder, self.engine, match, self._tables)
-                    return Taken(match, parameters, cycles, start_of(self.folder, match))
-                except Refusal as refusal:
-                    reason = str(refusal)
-            if type_refusal(operation, site):
-                other = other or reason
-            else:
-                why = why or reason
+            for site in find_sites(operation, graphs, operator) if is_offered else ():
+                site.extra.update({HELIUM: self.has_helium, INSTANCE: 0})
+                match = Match(place, operation, site)
+                reason = self._refusal(plan, match, allocation, free)
+                if not reason:
+                    try:
+                        return self._taken(match, number)
+                    except Refusal as refusal:
+                        reason = str(refusal)
+                if type_refusal(operation, site):
+                    other = other or reason
+                else:
+                    why = why or reason
         return why or other or f"it does not run {operator.code}"
+
+    def _taken(self, match: Match, number: int) -> Taken:
+        """Return the call of a chain; Refusal if it cannot be called as declared."""
+        stem = f"{self.folder.slug}_{number}"
+        parameters = make_parameters(self.folder, self.engine, match, stem)
+        cycles = cycles_of(self.folder, self.engine, match, self._tables)
+        return Taken(match, parameters, cycles, start_of(self.folder, match))
 
     def _refusal(
         self,

@@ -63,10 +63,10 @@ class _CallArguments:
         if isinstance(text, int):
             return "int32_t", text
         operation, site = self.match.operation, self.match.site
-        if text in site.tensors:
-            return self._tensor(text, site.tensors[text])
         if text in self.arrays:
             return self._array(text, self.arrays[text])
+        if text in site.tensors:
+            return self._tensor(text, site.tensors[text])
         if text == SCRATCH:
             return "void *", self._scratch()
         if text in known_pointers(operation.codes, operation.main):

@@ -1,6 +1,6 @@
 """Find the chains of operators in a graph that a declaration takes, or why it refuses them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ethosgen.backend.wrapped.declaration import DeclaredOperation
@@ -43,8 +43,17 @@ class Graphs:
         return maker if maker is not None and self.after(maker) is operator else None
 
 
-def find_site(operation: DeclaredOperation, graphs: Graphs, main: Operator) -> ChainSite | None:
-    """Return the longest chain of an operation around its main operator, None without one."""
+def find_sites(operation: DeclaredOperation, graphs: Graphs, main: Operator) -> Iterator[ChainSite]:
+    """Yield the longest chain of an operation around its main operator, and it without a PAD."""
+    site = _longest(operation, graphs, main)
+    if site is None:
+        return
+    yield site
+    if site.padding_before is not None:
+        yield ChainSite(graphs.graph, site.members[1:], (*site.absent, PAD))
+
+
+def _longest(operation: DeclaredOperation, graphs: Graphs, main: Operator) -> ChainSite | None:
     codes, place = operation.codes, operation.main
     if main.code != codes[place]:
         return None

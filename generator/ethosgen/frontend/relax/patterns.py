@@ -60,9 +60,14 @@ def with_bias(value: Pattern) -> Pattern:
     return is_op("relax.add")(value, _constant()) | is_op("relax.add")(_constant(), value) | value
 
 
+def _padded(value: Pattern) -> Pattern:
+    """Match a value that may be padded."""
+    return is_op("relax.nn.pad")(value) | value
+
+
 def _layer(name: str) -> Pattern:
     """Match pad?, a layer with constant weights, bias?, clamp?, quantize."""
-    return quantized(clamped(with_bias(is_op(name)(dequantized(), _constant()))))
+    return quantized(clamped(with_bias(is_op(name)(_padded(dequantized()), _constant()))))
 
 
 def _moved() -> Pattern:
@@ -225,8 +230,8 @@ class FloatComposite(Composite):
 
 
 def _float_layer(name: str) -> Pattern:
-    """Match a layer with constant weights, bias?, clamp?."""
-    return clamped(with_bias(is_op(name)(wildcard(), _constant())))
+    """Match pad?, a layer with constant weights, bias?, clamp?."""
+    return clamped(with_bias(is_op(name)(_padded(wildcard()), _constant())))
 
 
 def _float_unary(name: str) -> Pattern:

@@ -67,8 +67,8 @@ def test_calls_take_what_driver_and_engine_take(tables: list[CostTable]) -> None
     (call,) = dense.calls
     assert call.device == 1 * 1 * (128 + 16)
     for call in (*convolutions.calls, *dense.calls):
-        assert call.facts.start * 0.9 < call.driver < call.facts.start * 1.4
-        assert call.facts.cycles is not None
+        assert call.start * 0.9 < call.driver < call.start * 1.4
+        assert call.estimate is not None
         assert call.cycles == call.device and call.total == call.driver + call.device
 
 
@@ -116,7 +116,7 @@ def test_a_model_that_counts_nothing_needs_an_estimate(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("        self.cycles = 0\n", ""))
     declared = measure_costs(str(silent), ASKED, Watch())
     call = declared[0].calls[0]
-    assert call.device == call.facts.cycles  # the declaration's
+    assert call.device == call.estimate  # the declaration's
     toml = silent / "accelerator.toml"
     toml.write_text(toml.read_text().replace('cycles = "engine_cycles"\n', ""))
     with pytest.raises(InputError, match=r"counts no cycles.*ethosgen_model_spend"):

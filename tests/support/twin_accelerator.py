@@ -174,5 +174,5 @@ def branches(path: Path) -> Path:
     for _ in range(2):
         first = net.conv2d(x, 8, (3, 3), padding="VALID")
         ends.append(net.conv2d(net.mul(first, first), 4, (3, 3), padding="VALID"))
-    path.write_bytes(net.build(net.add(*ends)))
+    path.write_bytes(net.build(net.add(ends[0], ends[1])))
     return path

@@ -208,5 +208,5 @@ def test_closing_ends_a_model_that_hangs(toys: Built, tmp_path: Path) -> None:
     with QemuTarget(
         QEMU.find(), elf, info.board, None, replace(info, devices=(hung, negator))
     ) as started:
-        models = [model._process for model in started._models]
+        models = [model._process for model in started._models._models]
     assert all(model is not None and model.poll() is not None for model in models)

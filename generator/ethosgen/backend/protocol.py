@@ -218,14 +218,15 @@ class ProjectFiles:
 class Offer:
     """A backend's offer for an operator: the cycles of one run, or the reason why it refuses.
 
-    `cycles` is None if they are unknown. Operators of one `group` run together, in one call, which
-    takes `start` more cycles.
+    `cycles` is None if they are unknown; `unknown` says why. Operators of one `group` run together,
+    in one call, which takes `start` more cycles.
     """
 
     cycles: int | None = None
     refusal: str = ""
     group: int | None = None
     start: int = 0
+    unknown: str = ""
 
 
 Asked_contra = TypeVar("Asked_contra", contravariant=True)

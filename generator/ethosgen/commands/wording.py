@@ -143,7 +143,7 @@ def _offer_text(offer: Any) -> str:
     if offer.refusal:
         return f"refuses: {offer.refusal}"
     if offer.cycles is None:
-        return "takes it"
+        return f"takes it{f', of unknown cycles: {offer.unknown}' if offer.unknown else ''}"
     return counted(offer.cycles + offer.start, "cycle")
 
 

@@ -201,12 +201,14 @@ class Offered:
 
     `backend` is the NPU's name, an accelerator's, or "cpu". `start` are the cycles of a call's
     start, at the first operator of the call. An operator in the call of the one before it costs 0.
+    `unknown` says why an accelerator's cycles are.
     """
 
     backend: str
     cycles: int | None = None
     refusal: str = ""
     start: int = 0
+    unknown: str = ""
 
 
 @dataclass(frozen=True)

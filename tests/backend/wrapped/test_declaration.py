@@ -58,6 +58,11 @@ CASES = {
         "[device]\nregisters = 4\n[device.boards.corstone300]\nbase = 0\nirq = 900\n[[operator]]",
         r"line 12: device\.boards\.corstone300\.irq: it must be less than 480, but is 900",
     ),
+    "a register outside": (
+        "[[operator]]",
+        "[device]\nregisters = 8\nshown = { DONE = 4, STATUS = 8 }\n[[operator]]",
+        r"line 10: device\.shown\.STATUS: offset 0x8 is behind the registers, which have 8 bytes",
+    ),
     "a library with its option": (
         "start = 10",
         'start = 10\nlink = ["-lm"]',

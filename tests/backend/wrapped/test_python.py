@@ -103,6 +103,10 @@ def test_measured_cycles_are_looked_up(model: Path, tmp_path: Path) -> None:
     folder = write_folder(tmp_path / "conv", toml, HEADER, SOURCE, measured__csv=table)
     offers = load_wrapped(str(folder)).offers(plan_of(model), {})
     assert [offer.cycles for offer in offers.values()] == [1234, None]
+    assert [offer.unknown.partition("; ")[2] for offer in offers.values()] == [
+        "",
+        "in the nearest output_channels is 8 instead of 3",
+    ]
     for wrong, said in (
         ("output_channels\n8\n", r"measured\.csv' is not a table of cycles"),
         ("output_channels,cycles\n8,12\n3,-4\n", r"row 3: .* whole number, but is '3,-4'"),

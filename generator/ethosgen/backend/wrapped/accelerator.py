@@ -139,7 +139,8 @@ class WrappedAccelerator:
         taken, refusals = self._divide(asked, allocation)
         for group, take in enumerate(taken):
             first, *others = (ResidualIndex(op.index) for op in take.match.site.operators)
-            offers[first] = Offer(take.cycles, group=group, start=take.start)
+            why = "" if take.cycles is not None else self._unknown(take.match)
+            offers[first] = Offer(take.cycles, group=group, start=take.start, unknown=why)
             zero = None if take.cycles is None else 0
             offers |= {index: Offer(zero, group=group, start=take.start) for index in others}
         return offers | {index: Offer(refusal=why) for index, why in refusals.items()}
@@ -307,6 +308,12 @@ class WrappedAccelerator:
             or state_fault(match, self.folder.declaration)
             or self._difference(match.operation.difference)
         )
+
+    def _unknown(self, match: Match) -> str:
+        """Return why the cycles of a call are unknown."""
+        if match.number in self._tables:
+            return self._tables[match.number].nearest_row(match)
+        return f"accelerator.toml has no `cycles` for {match.operation.call}"
 
     def _difference(self, steps: float) -> str:
         """Return why results that differ by this much are refused, "" if they are not."""

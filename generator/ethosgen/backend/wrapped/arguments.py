@@ -281,6 +281,21 @@ class CycleTable:
                 )
         return self.rows.get(tuple(str(known.get(term)) for term in self.terms))
 
+    def nearest_row(self, match: Match) -> str:
+        """Return that no row has a chain's terms, and where the nearest row differs."""
+        own = [str(match.site.terms.get(term)) for term in self.terms]
+        differing = (
+            [
+                f"{term} is {theirs} instead of {mine}"
+                for term, mine, theirs in zip(self.terms, own, row, strict=True)
+                if mine != theirs
+            ]
+            for row in self.rows
+        )
+        nearest_one = min(differing, key=len, default=[])
+        where = f"; in the nearest {', '.join(nearest_one)}" if nearest_one else ""
+        return f"no row of '{self.file}' has its terms{where}"
+
 
 def _packed_weights(match: Match, tensor: Tensor, engine: Engine) -> NDArray[Any]:
     """Return constant weights as declared: in another order, or as the Python method packs them."""

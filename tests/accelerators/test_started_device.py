@@ -8,7 +8,7 @@ import pytest
 from ethosgen import flow
 from ethosgen.backend import load_wrapped, start_wrapped
 from ethosgen.host.sanitizers import sanitizers
-from ethosgen.studies.acceptance import CACHE_FAULT, check_accelerator
+from ethosgen.studies.acceptance import CACHE_FAULT, UNWATCHED, check_accelerator
 from ethosgen.values.errors import AcceleratorFault, DeviceFault, EthosgenError
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
@@ -117,6 +117,15 @@ def test_guards_need_no_sanitizers(tmp_path: Path) -> None:
     folder = new_device(tmp_path, (DRIVER, ENDS, f"    running_output[-1] = 0;\n{ENDS}"))
     with pytest.raises(AcceleratorFault, match=r"wrote before its output 't\d+' of \d+ bytes?;"):
         checked(folder, is_watched=False)
+
+
+@needs_gcc
+def test_a_compiler_without_sanitizers_is_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ethosgen.studies.acceptance.sanitizers", lambda: ())
+    result = checked(new_device(tmp_path))
+    assert result.passed and result.notes == (UNWATCHED,)
 
 
 @needs_gcc

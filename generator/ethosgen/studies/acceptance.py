@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ethosgen.backend.protocol import Chain, Wrapped
+from ethosgen.host.sanitizers import sanitizers
 from ethosgen.oracle import ORACLES
 from ethosgen.samples.drawing import draw_samples
 from ethosgen.studies.trial_builder import STYLES, TrialNetwork, UnsuitableSizeError
@@ -37,6 +38,7 @@ CACHE_FAULT = (
     "writes before it starts, and for what it has written when it has ended"
 )
 """A note on an accelerator's device."""
+UNWATCHED = "it ran without sanitizers, which this machine's compiler does not have"
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,8 @@ def check_accelerator(
             raise AcceleratorFault(f"{fault}; {CACHE_FAULT}") from None
         if result.findings and accelerator.devices and _passes(tried):
             result = replace(result, notes=(*result.notes, CACHE_FAULT))
+        if is_watched and result.elements and not sanitizers():
+            result = replace(result, notes=(*result.notes, UNWATCHED))
         yield result
 
 

@@ -43,3 +43,14 @@ def test_trials_are_networks_that_the_oracle_runs(dtype: str, codes: tuple[str, 
     wanted = golden_answer(network, samples).outputs
     for mine, right in zip(got, wanted, strict=True):
         assert all(np.array_equal(mine[name], array) for name, array in right.items())
+
+
+def test_no_softmax_is_longer_than_tflite_micro_allows() -> None:
+    lengths = []
+    for seed in range(40):
+        try:
+            network = trial_network([TrialNetwork(("SOFTMAX",), "int8", "limits", seed, (40, 512))])
+        except UnsuitableSizeError:
+            continue
+        lengths.append(network.graph.tensors[0].shape[-1])
+    assert 511 in lengths and max(lengths) == 511

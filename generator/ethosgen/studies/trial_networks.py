@@ -25,6 +25,8 @@ from ethosgen.studies.trial_states import BUILD as WITH_STATES
 from ethosgen.values.multiples import pieces
 from ethosgen.values.network import ABSENT, Graph, Network, Quantization
 
+_MOST_POWERS = 511
+"""The longest SOFTMAX: TFLite Micro aborts if the sum of its powers of at most 1 reaches 512."""
 _ACTIVATIONS = ("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 
@@ -219,6 +221,8 @@ def _curve(scale: float, point: int) -> Build:
 
     def build(maker: TrialBuilder, code: str, before: int | None) -> int:
         source = maker.image(before)
+        if code == "SOFTMAX" and maker.shape(source)[-1] > _MOST_POWERS:
+            raise UnsuitableSizeError
         wide = maker.trial.dtype == "int16"
         own = point + (128 if maker.trial.dtype == "uint8" else 0)
         quantization = maker.quantized(1 / 32768, 0) if wide else maker.quantized(scale, own)

@@ -78,11 +78,12 @@ def _schema(name: str) -> str:
 )
 @click.option(
     "--split",
-    type=click.Choice(["auto", "off"]),
+    type=click.Choice(["auto", "always", "off"]),
     default=_AUTO,
     show_default=True,
     help="auto: cut operators that do not fit an element into parts, by rows, channels or input "
-    "channels; off: refuse them.",
+    "channels, and for the goal latency also others; always: cut all that can be; off: refuse what "
+    "does not fit.",
 )
 @click.option(
     "--replicas",
@@ -216,6 +217,17 @@ def report_lines(report: Any) -> Iterator[str]:
         yield (
             f"  note        {short['hand_over']} there is room for {short['buffers']:,} of the "
             f"{counted(short['needed'], 'sample')} on the longer way, which may hold up the others"
+        )
+    if circle := facts["blocking_circle"]:
+        yield (
+            "  note        transfers on ways around broken links could block each other for ever "
+            f"in a circle of {counted(len(circle), 'link')} from {circle[0]}, unless a router's "
+            "buffer holds a whole transfer"
+        )
+    if run["was_full"]:
+        yield (
+            "  note        the mesh was full when the simulation began, so the latency is that of "
+            "samples which came that far without waiting; a large --samples fills it instead"
         )
     if not run["full"]:
         yield "  note        the mesh was not full before measuring; --samples sets a larger number"

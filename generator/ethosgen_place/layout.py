@@ -1,6 +1,5 @@
 """A placement with everything needed to judge it: replicas, their elements, their buffers."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,9 +12,6 @@ from ethosgen_place.ports import Gate, gates_of, port_flows
 from ethosgen_place.routing import Routing, routing_of
 from ethosgen_place.system import MeshSystem
 from ethosgen_place.traffic import Flows, Replication
-
-_MOST_TURNS = 64
-"""The samples whose latency alone is computed: replicas take turns, so each may go another way."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class Placement:
     def hops(self) -> Ints:
         """The links of each flow."""
         with_port = np.arange(len(self.flows.bytes)) >= len(self.replication.flows.bytes)
-        return self.routing.hops(self.flows, self._ends) + with_port
+        return self.routing.hops(self.flows, self.ends) + with_port
 
     @property
     def hop_bytes(self) -> float:
@@ -69,41 +65,12 @@ class Placement:
     def link_bytes(self) -> Floats:
         """The bytes of each link for each sample; the ports' links come last."""
         flows, total = self.flows, self.replication.total
-        inner = self.routing.link_bytes(flows, self._ends)
-        outer = np.zeros(len(self._ends) - total)
+        inner = self.routing.link_bytes(flows, self.ends)
+        outer = np.zeros(len(self.ends) - total)
         for ends in (flows.senders, flows.receivers):
             some = ends >= total
             np.add.at(outer, ends[some] - total, flows.bytes[some])
         return np.concatenate((inner, outer))
-
-    @cached_property
-    def lone_latency_s(self) -> float:
-        """The time that a sample takes that is alone in the mesh, the longest of some samples.
-
-        Links and elements are then free, so no measured latency is shorter for these samples.
-        """
-        turns = min(math.lcm(*self.replication.counts), _MOST_TURNS)
-        return max(self._latency_of(sample) for sample in range(turns))
-
-    def _latency_of(self, sample: int) -> float:
-        replication, graph = self.replication, self.replication.graph
-        pairs = zip(replication.first, replication.counts, strict=True)
-        on = [first + sample % count for first, count in pairs]
-        places = self.elements[on].tolist()
-        gates = [gate.links[places].tolist() for gate in self.gates]
-        transfer_s = self.system.link.transfer_s
-        ready, latency = [0.0] * len(on), 0.0
-        for number in graph.order:
-            task = graph.tasks[number]
-            came = transfer_s(gates[0][number], task.input_bytes)
-            end = max(ready[number], came) + float(self.seconds[on[number]])
-            latency = max(latency, end + transfer_s(gates[1][number], task.output_bytes))
-            for edge in graph.outgoing[number]:
-                receiver = graph.ends[edge][1]
-                links = len(self.routing.route(places[number], places[receiver]))
-                came = end + transfer_s(links, graph.edges[edge].bytes)
-                ready[receiver] = max(ready[receiver], came)
-        return latency
 
     @property
     def energy_j(self) -> tuple[float, float]:
@@ -116,7 +83,7 @@ class Placement:
         return work, self.hop_bytes * energy.link_byte_j
 
     @cached_property
-    def _ends(self) -> Ints:
+    def ends(self) -> Ints:
         """The elements of replicas, and those with the ports."""
         return np.concatenate((self.elements, *(gate.elements for gate in self.gates)))
 

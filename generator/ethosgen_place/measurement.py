@@ -9,6 +9,8 @@ from ethosgen_place.arrays import Floats
 _STEADY = 0.01
 """The change of the period, as a share of it, below which the mesh is steady."""
 _BATCHES = 10
+_GROUP = 5
+"""The samples of a group in which a warm-up ends."""
 _STUDENT = 2.262
 """Student's t for 95 % on both sides and one degree of freedom less than there are batches."""
 
@@ -17,15 +19,20 @@ _STUDENT = 2.262
 class Simulated:
     """The result: for each sample, the times in seconds at which it entered and left.
 
-    `measured` are the samples that count: those before fill the mesh, those after keep it full.
-    `is_full` tells whether there were enough of them for that. No sample enters before its turn,
-    which comes every `least_period_s`. `link_busy_s` is the sum over all samples.
+    `steps_s` has for each number the time at which all tasks have done so many samples; in a mesh
+    that was empty at first, these are the times at which samples left. `measured` are those that
+    count: those before fill the mesh, those after keep it full. `is_full` tells whether there were
+    enough of them for that, `was_full` whether the mesh was full from the start: then samples that
+    were in it entered without waiting. No sample enters before its turn, which comes every
+    `least_period_s`. `link_busy_s` is the sum over all samples.
     """
 
     entered_s: Floats
     left_s: Floats
+    steps_s: Floats
     measured: slice
     is_full: bool
+    was_full: bool
     least_period_s: float
     link_busy_s: Floats
     events: int
@@ -77,9 +84,26 @@ class Simulated:
 
     @property
     def _late_s(self) -> Floats:
-        """The delay of each measured sample: the time from its turn to its exit."""
+        """The delay of each measured step after its turn."""
         turns = np.arange(self.samples) * self.least_period_s
-        return (self.left_s - turns)[self.measured]
+        return (self.steps_s - turns)[self.measured]
+
+
+def warm_up(steps_s: Floats) -> int:
+    """Return the number of steps that are not yet like the others, at most half of them.
+
+    By MSER-5 (White, Cobb and Spratt, "A comparison of five steady-state truncation heuristics",
+    2000): without these, the mean of the periods has the least standard error.
+    """
+    periods = np.diff(steps_s)
+    groups = len(periods) // _GROUP
+    if groups < 2 * _BATCHES:
+        return 0
+    means = periods[: groups * _GROUP].reshape(groups, _GROUP).mean(axis=1)[::-1]
+    left = np.arange(1, groups + 1)
+    squares = np.cumsum(means**2) - np.cumsum(means) ** 2 / left
+    errors = (np.maximum(squares, 0) / left**2)[::-1]  # without the first 0, 1, 2, … groups
+    return int(np.argmin(errors[: groups // 2 + 1])) * _GROUP
 
 
 def _slope(values: Floats) -> float:

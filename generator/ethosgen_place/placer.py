@@ -6,7 +6,7 @@ bipartitioning, then exchanges. If links are still slower than the slowest stage
 alone is tried, and more lanes, which cost balance and save traffic.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -27,6 +27,7 @@ from ethosgen_place.ports import gates_of, pulls_of
 from ethosgen_place.refinement import refine
 from ethosgen_place.region import compact, fitted
 from ethosgen_place.replication import Demand, balance, balance_in_lanes, slowest
+from ethosgen_place.simulation import lone_latency_s
 from ethosgen_place.system import MeshSystem
 from ethosgen_place.traffic import Replication
 
@@ -51,7 +52,7 @@ def place(
     A task's own number comes first. For a short latency there is one of each, since a sample meets
     only one. CapacityError if there are too many tasks or one fits nowhere.
     """
-    merit = _merit if goal == "throughput" else _lone_merit
+    merit = MERITS[goal]
     choice = _Choice(graph, system, replicas if goal == "throughput" else replicas or 1)
     choice.check()
     best: Placement | None = None
@@ -192,7 +193,14 @@ def _merit(layout: Placement) -> tuple[float, float]:
 
 def _lone_merit(layout: Placement) -> tuple[float, float]:
     """Return the objective for the latency: that of a sample alone, then the traffic."""
-    return layout.lone_latency_s, layout.hop_bytes
+    return lone_latency_s(layout), layout.hop_bytes
+
+
+MERITS: Mapping[Goal, Callable[[Placement], tuple[float, float]]] = {
+    "throughput": _merit,
+    "latency": _lone_merit,
+}
+"""The objectives to minimize, by goal."""
 
 
 def _placed(

@@ -9,9 +9,11 @@ import numpy as np
 from ethosgen_place.arrays import Floats
 from ethosgen_place.bound import Bound, bound_of, link_title
 from ethosgen_place.buffers import wanted_depths
+from ethosgen_place.circles import find_circle
 from ethosgen_place.layout import Placement
 from ethosgen_place.measurement import Simulated
 from ethosgen_place.replication import lanes
+from ethosgen_place.simulation import lone_latency_s
 from ethosgen_place.splitting import RunCut
 
 
@@ -77,6 +79,12 @@ class PlacementReport:
         return f"from '{edge.sender}' to '{edge.receiver}'", depths[worst], wanted[worst]
 
     @property
+    def circle(self) -> list[str] | None:
+        """The links on which transfers could wait for each other in a circle, None if none can."""
+        links = find_circle(self.layout)
+        return links and [link_title(self.layout, link) for link in links]
+
+    @property
     def lanes(self) -> int:
         """The groups of replicas that exchange nothing with each other."""
         return lanes(self.layout.replication.counts)
@@ -122,7 +130,7 @@ class PlacementReport:
             "latency_s": {
                 "mean": float(latencies.mean()),
                 "max": float(latencies.max()),
-                "alone": self.layout.lone_latency_s,
+                "alone": lone_latency_s(self.layout),
             },
             "energy_j_per_sample": {"work": work, "links": links} if work or links else None,
             "bytes_per_sample": self.bytes_per_sample,
@@ -130,10 +138,12 @@ class PlacementReport:
             "hottest_link": hottest and {"link": hottest[0], "load": hottest[1]},
             "short_of_buffers": short
             and {"hand_over": short[0], "buffers": short[1], "needed": short[2]},
+            "blocking_circle": self.circle,
             "simulated": {
                 "samples": run.samples,
                 "measured": run.measured.stop - run.measured.start,
                 "full": run.is_full,
+                "was_full": run.was_full,
                 "steady": run.is_steady,
                 "unsteadiness": run.unsteadiness,
                 "uncertainty": None if isnan(run.uncertainty) else run.uncertainty,

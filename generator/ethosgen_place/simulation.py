@@ -11,7 +11,7 @@ one of its two output buffers is free. It works for the time of the task's cycle
 - The network's inputs enter through ports, each with its own link, and go to their task when it has
 a free buffer; its outputs leave through ports, which accept them at any time.
 - Sample s enters at s times the least period, so that a rush at the start does not disturb a
-placement that reaches it.
+placement that reaches it. The mesh may already be full when the simulation begins.
 
 Events are only those whose time is not known in advance. With first come, first served, the time
 until which a link is taken is enough; so when a transfer takes its last link, its arrival is known,
@@ -23,6 +23,7 @@ and resources.
 """
 
 import gc
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,54 +38,91 @@ from ethosgen.values.watch import Watch
 from ethosgen_place.arrays import Floats
 from ethosgen_place.bound import bound_of
 from ethosgen_place.buffers import LEAST
+from ethosgen_place.filling import Filling, empty, full
 from ethosgen_place.layout import Placement
-from ethosgen_place.measurement import Simulated
+from ethosgen_place.measurement import Simulated, warm_up
 
-_MOST_EVENTS = 5_000_000
+MOST_EVENTS = 5_000_000
 """About 20 s; fewer samples are simulated rather than more events, unless the user asks."""
 FEWEST_SAMPLES = 24
 """With fewer, nothing can be measured."""
 _LEAST_MEASURED = 200
 _SAY_EVERY = 1 << 18
+_MOST_TURNS, _LONE_EVENTS = 64, 200_000
+"""The most samples whose latency alone is computed, and the most events for that."""
 _OUTSIDE = -1
 _NORMAL = 1
 """The priority of all events, as simpy counts it."""
 
 
-def simulate_steadily(layout: Placement, watch: Watch) -> Simulated:
-    """Simulate as many samples as fill the mesh and make its period steady, if that is affordable.
+def simulate_steadily(layout: Placement, watch: Watch, most_events: int = MOST_EVENTS) -> Simulated:
+    """Simulate as many samples as make the mesh's period steady, if that is affordable.
 
-    The measured samples are whole turns of all replicas, since each repeats its own pattern, and
-    end when the first replica lacks inputs: then the others have the links for themselves.
+    The mesh is empty at first if it can be filled with so many events, otherwise it starts full.
     """
-    flight, most = _in_flight(layout), _affordable(layout)
-    wanted = 2 * flight + max(flight, 2 * max(layout.replication.counts), _LEAST_MEASURED)
+    flight, most = _in_flight(layout), _affordable(layout, most_events)
+    most_turns = max(layout.replication.counts)
+    wanted = 2 * flight + max(flight, 2 * most_turns, _LEAST_MEASURED)
+    start = full(layout) if wanted > most else None
+    if start is not None:
+        wanted = max(2 * _LEAST_MEASURED, 4 * most_turns)
     while True:
         samples = max(FEWEST_SAMPLES, min(wanted, most))
         watch.say(f"simulating {counted(samples, 'sample')}")
-        run = simulate(layout, samples, watch)
+        run = simulate(layout, samples, watch, start)
         if run.is_steady or samples >= most:
             return run
         wanted = 2 * samples
 
 
-def simulate(layout: Placement, samples: int, watch: Watch) -> Simulated:
-    """Let samples through; each leaves, once and in order, or there is a bug in ethosgen."""
-    run = _SimulationState(layout, samples, watch)
+def simulate(
+    layout: Placement, samples: int, watch: Watch, start: Filling | None = None
+) -> Simulated:
+    """Let samples through; each leaves, once and in order, or there is a bug in ethosgen.
+
+    Without `start`, the mesh is empty at first. The measured samples are whole turns of all
+    replicas, since each repeats its own pattern. They begin when the mesh is full and its period no
+    longer drifts, and end when the first replica lacks inputs: then the others have the links for
+    themselves.
+    """
+    run = _SimulationState(layout, samples, watch, start or empty(layout))
     run.start()
     with _without_collector():
         run.environment.run()
     run.check()
-    entered, left = run.entered, np.maximum.accumulate(run.left)
-    first, turn = _in_flight(layout), max(layout.replication.counts)
-    last_inputs = float(entered[-turn:].min())  # from here on, replicas run out of samples
-    count = int(np.searchsorted(left, last_inputs)) - first
+    steps = np.maximum.accumulate(run.steps)
+    turn, least = max(layout.replication.counts), bound_of(layout).period_s
+    end = int(np.searchsorted(steps, run.runs_out_s))
+    first = max(0 if start else _in_flight(layout), warm_up(steps[:end]))
+    count = end - first
     is_full = count >= _LEAST_MEASURED // 10
     if not is_full:
         first, count = samples // 3, samples - 2 * (samples // 3)
     count -= count % turn if count >= turn else 0
-    least, measured = bound_of(layout).period_s, slice(first, first + count)
-    return Simulated(entered, left, measured, is_full, least, run.link_busy_s, run.events)
+    left, measured = np.maximum.accumulate(run.left[:samples]), slice(first, first + count)
+    return Simulated(
+        *(run.entered[:samples], left, steps, measured, is_full),
+        *(start is not None, least, run.link_busy_s, run.events),
+    )
+
+
+def lone_latency_s(layout: Placement) -> float:
+    """Return the time that a sample takes that is alone in the mesh, the longest of some samples.
+
+    Only its own transfers then wait for each other, so no measured latency is shorter for these
+    samples: replicas take turns, and each may go another way.
+    """
+    turns = min(math.lcm(*layout.replication.counts), _MOST_TURNS)
+    samples = max(1, min(turns, _affordable(layout, _LONE_EVENTS)))
+    run = _SimulationState(layout, samples, Watch(), empty(layout))
+    graph, link = layout.replication.graph, layout.system.link
+    sizes = [edge.bytes for edge in graph.edges]
+    sizes += [task.input_bytes + task.output_bytes for task in graph.tasks]
+    most = int(layout.hops.max(initial=0)) + 2
+    run.period = 2 * sum(link.transfer_s(most, size) for size in sizes) + sum(run.seconds)
+    run.start()
+    run.environment.run()
+    return float((run.left - run.entered).max())
 
 
 def _in_flight(layout: Placement) -> int:
@@ -104,9 +142,9 @@ def _in_flight(layout: Placement) -> int:
     return int(np.ceil(last / bound_of(layout).period_s)) + 1
 
 
-def _affordable(layout: Placement) -> int:
+def _affordable(layout: Placement, most_events: int) -> int:
     transfers = float(layout.flows.shares @ layout.hops)
-    return int(_MOST_EVENTS / (len(layout.replication.graph.tasks) + transfers))
+    return int(most_events / (len(layout.replication.graph.tasks) + transfers))
 
 
 class _Event:
@@ -148,10 +186,11 @@ class _SimulationState:
     `inputs[r]` has, for each sample, the number of missing inputs, and the arrival of the last one.
     `unsent[r]` has, for each sample, the number of outputs that have not begun to leave, and the
     end of the last one; `leaving[r]` are these times for samples whose outputs have all begun to
-    leave.
+    leave. `start` is the state at first, and each task then does `samples` more, up to `until`;
+    `steps` has for each number the time at which all tasks have done so many.
     """
 
-    def __init__(self, layout: Placement, samples: int, watch: Watch) -> None:
+    def __init__(self, layout: Placement, samples: int, watch: Watch, start: Filling) -> None:
         self.environment = _environment()
         self.schedule = self.environment.schedule
         self.layout, self.samples, self.watch = layout, samples, watch
@@ -175,8 +214,10 @@ class _SimulationState:
         self.latency = layout.system.link.latency_s
         self.period = bound_of(layout).period_s
         self.seconds = layout.seconds.tolist()
+        self.begins, self.until = start, [done + samples for done in start.done]
         total = replication.total
-        self.is_busy, self.turns, self.done = [False] * total, [0] * total, [0] * total
+        self.is_busy = [False] * total
+        self.turns, self.done = self._shares(start.begun), self._shares(start.done)
         self.inputs: list[dict[int, list[Any]]] = [{} for _ in range(total)]
         self.unsent: list[dict[int, list[Any]]] = [{} for _ in range(total)]
         self.leaving: list[list[float]] = [[] for _ in range(total)]
@@ -184,8 +225,11 @@ class _SimulationState:
         self.free_at = [0.0] * len(layout.link_bytes)
         self.numbers = list(range(len(self.free_at)))  # one object for each, close in memory
         self.routes: dict[tuple[int, int], _Route] = {}
-        self.entered = np.full(samples, np.inf)
-        self.left = np.zeros(samples)
+        latest = max(self.until)
+        turns = start.turn_s + np.arange(latest) * self.period
+        self.entered = np.where(np.arange(latest) < max(start.begun), turns, np.inf)
+        self.left, self.steps = np.full(latest, -np.inf), np.zeros(samples)
+        self.runs_out_s = np.inf
         self.events = 0
         self.outputs = 0
         self.on_finish, self.on_retry = (self.finish,), (self.retry,)
@@ -194,16 +238,37 @@ class _SimulationState:
 
     def start(self) -> None:
         """Let in the first inputs, and start the first sample of each replica without inputs."""
+        begins = self.begins
+        for task, (done, begun) in enumerate(zip(begins.done, begins.begun, strict=True)):
+            for sample in range(done, begun):
+                self._go_on(task, sample)
         for edge, (sender, receiver) in enumerate(self.ends):
             if sender == _OUTSIDE:
-                for sample in range(min(self.samples, LEAST * self.counts[receiver])):
+                allowed = begins.done[receiver] + LEAST * self.counts[receiver]
+                for sample in range(begins.begun[receiver], min(self.until[receiver], allowed)):
                     self.let_in(edge, sample)
+            elif receiver != _OUTSIDE:
+                for sample in range(begins.begun[receiver], begins.done[sender]):
+                    self.expect(edge, sample, self._turn_s(sample) + begins.arrivals_s[edge])
         for replica in range(len(self.turns)):
             self.try_start(replica)
 
+    def _go_on(self, task: int, sample: int) -> None:
+        """Let a task go on with a sample that it had begun before."""
+        replica = self.first[task] + sample % self.counts[task]
+        self.is_busy[replica] = True
+        if self.outgoing[task]:
+            self.unsent[replica][sample] = [len(self.outgoing[task]), 0.0]
+        rest_s = max(0.0, self._turn_s(sample) + self.begins.ends_s[task])
+        self.schedule(_Event(self.on_finish, replica, sample), _NORMAL, rest_s)
+
+    def _turn_s(self, sample: int) -> float:
+        """Return the time before which a sample may not enter."""
+        return self.begins.turn_s + sample * self.period
+
     def let_in(self, edge: int, sample: int) -> None:
         """Send an input as soon as its sample may enter."""
-        delay_s = max(0.0, sample * self.period - self.environment.now)
+        delay_s = max(0.0, self._turn_s(sample) - self.environment.now)
         self.schedule(_Event(self.on_let, edge, sample), _NORMAL, delay_s)
 
     def let(self, event: _Event) -> None:
@@ -217,7 +282,7 @@ class _SimulationState:
             return
         task = self.task_of[replica]
         sample = replica - self.first[task] + self.turns[replica] * self.counts[task]
-        if sample >= self.samples:
+        if sample >= self.until[task]:
             return
         when = self.environment.now
         if incoming := self.incoming[task]:
@@ -226,7 +291,7 @@ class _SimulationState:
                 return
             when = max(when, lacking[1])
         else:
-            when = max(when, sample * self.period)
+            when = max(when, self._turn_s(sample))
         if self.outgoing[task]:
             free = self._output_free(replica)
             if free is None:
@@ -239,6 +304,8 @@ class _SimulationState:
             self.entered[sample] = min(self.entered[sample], when)
         self.is_busy[replica] = True
         self.turns[replica] += 1
+        if sample + self.counts[task] >= self.until[task]:
+            self.runs_out_s = min(self.runs_out_s, when)
         event = _Event(self.on_finish, replica, sample)
         self.schedule(event, _NORMAL, when + self.seconds[replica] - self.environment.now)
 
@@ -273,11 +340,11 @@ class _SimulationState:
         self._check_turn(task, replica - self.first[task], sample)
         self.is_busy[replica] = False
         self.done[replica] += 1
-        self.left[sample] = max(self.left[sample], self.environment.now)
+        self._note(task, sample, self.environment.now)
         for edge in self.incoming[task]:
             allowed = sample + self.depths[edge] * self.counts[task]
             if self.ends[edge][0] == _OUTSIDE:
-                if allowed < self.samples:
+                if allowed < self.until[task]:
                     self.let_in(edge, allowed)
             elif allowed in self.waiting[edge]:
                 self.waiting[edge].remove(allowed)
@@ -367,9 +434,9 @@ class _SimulationState:
 
     def expect(self, edge: int, sample: int, arrival: float) -> None:
         """Record the arrival of an input at its receiver, or of an output outside."""
-        task = self.ends[edge][1]
+        sender, task = self.ends[edge]
         if task == _OUTSIDE:
-            self.left[sample] = max(self.left[sample], arrival)
+            self._note(sender, sample, arrival)
             self.outputs += 1
             return
         replica = self.first[task] + sample % self.counts[task]
@@ -379,10 +446,16 @@ class _SimulationState:
         if not lacking[0]:
             self.try_start(replica)
 
+    def _note(self, task: int, sample: int, time: float) -> None:
+        """Record that a task is done with a sample, or that its output has left."""
+        self.left[sample] = max(self.left[sample], time)
+        step = sample - self.begins.done[task]
+        self.steps[step] = max(self.steps[step], time)
+
     def _count(self) -> None:
         self.events += 1
         if self.events % _SAY_EVERY == 0:
-            out = int(np.count_nonzero(self.left))
+            out = int(np.count_nonzero(self.steps))
             self.watch.say(f"simulating: {out:,} of {counted(self.samples, 'sample')} begun to end")
 
     @property
@@ -398,13 +471,18 @@ class _SimulationState:
         expected = self.samples * sum(receiver == _OUTSIDE for _, receiver in self.ends)
         if self.outputs != expected:
             raise InternalError(f"{counted(self.outputs, 'output')} came out instead of {expected}")
-        for task, count in enumerate(self.counts):
-            for number in range(count):
-                self._check_turn(task, number, number + count * self._share(task, number))
+        for replica, following in enumerate(self._shares(self.until)):
+            task = self.task_of[replica]
+            number = replica - self.first[task]
+            self._check_turn(task, number, number + self.counts[task] * following)
 
-    def _share(self, task: int, number: int) -> int:
-        """Return the number of samples that a replica gets."""
-        return max(0, pieces(self.samples - number, self.counts[task]))
+    def _shares(self, samples: Sequence[int]) -> list[int]:
+        """Return the number of samples of each replica among the first ones of its task."""
+        return [
+            max(0, pieces(some - number, count))
+            for some, count in zip(samples, self.counts, strict=True)
+            for number in range(count)
+        ]
 
     def _check_turn(self, task: int, number: int, sample: int) -> None:
         """Raise InternalError unless a sample is the next one of a replica: each once, in order."""

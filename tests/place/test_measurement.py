@@ -11,7 +11,10 @@ SAMPLES = 200
 def measured(periods_s: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> Simulated:
     """Return a run in which the samples leave after such periods; the least one is 1 s."""
     left_s = np.cumsum(periods_s)
-    return Simulated(np.zeros(SAMPLES), left_s, slice(0, SAMPLES), True, 1.0, np.zeros(1), 0)
+    return Simulated(
+        *(np.zeros(SAMPLES), left_s, left_s, slice(0, SAMPLES), True, False),
+        *(1.0, np.zeros(1), 0),
+    )
 
 
 def test_a_constant_period_is_certain() -> None:
@@ -37,5 +40,6 @@ def test_the_interval_covers_the_mean_19_times_of_20() -> None:
 
 
 def test_too_few_samples_say_nothing() -> None:
-    few = Simulated(np.zeros(9), np.arange(9.0), slice(0, 9), True, 1.0, np.zeros(1), 0)
+    times = np.arange(9.0)
+    few = Simulated(times, times, times, slice(0, 9), True, False, 1.0, np.zeros(1), 0)
     assert np.isnan(few.uncertainty)

@@ -14,6 +14,7 @@ from ethosgen.values.watch import Watch
 from ethosgen_place.arrays import Floats
 from ethosgen_place.bound import bound_of
 from ethosgen_place.command import report_lines
+from ethosgen_place.filling import empty, full
 from ethosgen_place.layout import Placement
 from ethosgen_place.report import report_of
 from ethosgen_place.simulation import (
@@ -36,6 +37,7 @@ from tests.support.task_graphs import (
 )
 
 QUIET = Watch()
+SQUARE = [(0, 0), (1, 0), (1, 1), (0, 1)]
 
 
 def loads(run: Simulated) -> Floats:
@@ -88,11 +90,11 @@ def test_a_mesh_that_is_not_steady_is_said_to_be_so() -> None:
     early = report_of(placed, simulate(placed, 60, QUIET))
     assert early.simulated.is_full and not early.simulated.is_steady
     (note,) = (line for line in report_lines(early) if line.startswith("  note"))
-    assert "the mesh is not steady: its period still changed by 18 %; --samples sets" in note
+    assert "the mesh is not steady: its period still changed by 21 %; --samples sets" in note
     later = report_of(placed, simulate_steadily(placed, QUIET))
     assert later.simulated.is_steady
     assert not any(line.startswith("  note") for line in report_lines(later))
-    assert later.simulated.period_s > early.simulated.period_s > early.bound.period_s
+    assert min(later.simulated.period_s, early.simulated.period_s) > early.bound.period_s
 
 
 @pytest.mark.parametrize(
@@ -145,7 +147,7 @@ def test_a_hand_over_that_is_too_long_for_two_buffers_limits() -> None:
 def test_the_shorter_way_has_buffers_for_the_longer_one() -> None:
     edges = {("a", "b"): 1, ("b", "c"): 1, ("c", "d"): 1, ("a", "d"): 1}
     tasks = graph(dict.fromkeys("abcd", 10), edges)
-    placed = layout(tasks, system(2, 2), [(0, 0), (1, 0), (1, 1), (0, 1)])
+    placed = layout(tasks, system(2, 2), SQUARE)
     assert list(placed.depths) == [2, 2, 2, 4]
     assert simulate(placed, 40, QUIET).period_s == pytest.approx(0.010)
     tight = Placement(placed.replication, placed.system, placed.elements, [2, 2, 2, 1])
@@ -217,11 +219,56 @@ def test_every_sample_comes_out_once_and_in_order() -> None:
     assert (run.left_s > run.entered_s).all()
 
 
+def test_a_full_mesh_goes_on_by_hand() -> None:
+    """a works 10 ms, sends 4 ms over 2 links; b works 6 ms. b began sample 0 4 ms ago."""
+    placed = layout(chain([10, 6], 4), system(3, 1, 0.001), [(0, 0), (2, 0)])
+    start = full(placed)
+    assert start is not None
+    assert (start.turn_s, start.done, start.begun) == (-0.02, [1, 0], [2, 1])
+    run = simulate(placed, 30, QUIET, start)
+    assert run.period_s == pytest.approx(0.010)
+    assert run.left_s == pytest.approx(0.010 * np.arange(30) - 0.02 + 0.022)
+    assert run.latencies_s == pytest.approx(0.022)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_mesh_that_starts_full_has_the_period_of_one_that_was_filled(seed: int) -> None:
+    rng = random.Random(300 + seed)
+    tasks = random_graph(rng, 7)
+    if seed % 2:
+        tasks = with_ports(tasks, {"t0": 7, "t2": 11}, {"t6": 9, "t3": 3})
+    counts = [rng.choice((1, 2, 4)) for _ in tasks.tasks]
+    places = [(x, y) for x in range(6) for y in range(6)]
+    rng.shuffle(places)
+    placed = layout(tasks, system(6, 6, 0.0005), places[: sum(counts)], counts)
+    start = full(placed)
+    assert start is not None
+    filled, run = simulate(placed, 800, QUIET), simulate(placed, 400, QUIET, start)
+    assert run.was_full and run.is_full
+    assert run.period_s == pytest.approx(filled.period_s, rel=0.01)
+    assert run.period_s >= bound_of(placed).period_s
+
+
+def test_a_mesh_short_of_buffers_does_not_start_full() -> None:
+    edges = {("a", "b"): 1, ("b", "c"): 1, ("c", "d"): 1, ("a", "d"): 1}
+    placed = layout(graph(dict.fromkeys("abcd", 10), edges), system(2, 2), SQUARE)
+    assert full(placed) is not None
+    assert full(Placement(placed.replication, placed.system, placed.elements, [2, 2, 2, 1])) is None
+
+
+def test_a_mesh_that_takes_too_long_to_fill_starts_full() -> None:
+    placed = layout(chain([10] * 4, 1), system(2, 2), SQUARE)
+    assert not simulate_steadily(placed, QUIET).was_full
+    short = simulate_steadily(placed, QUIET, most_events=200)
+    assert short.was_full and short.is_full
+    assert short.period_s == pytest.approx(bound_of(placed).period_s)
+
+
 @pytest.mark.parametrize("counts", [[1, 1], [1, 3], [4, 2]])
 def test_a_sample_that_is_lost_or_doubled_is_a_bug(counts: list[int]) -> None:
     places = [(x, 0) for x in range(sum(counts))]
     placed = layout(chain([1, 1], 1), system(6, 1), places, counts)
-    run = _SimulationState(placed, 25, QUIET)
+    run = _SimulationState(placed, 25, QUIET, empty(placed))
     run.start()
     run.environment.run()
     run.check()

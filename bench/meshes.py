@@ -16,11 +16,13 @@ from functools import cache
 from bench import large_networks, mobilenet
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.network import Network
+from ethosgen.values.time import percent
 from ethosgen.values.watch import Watch
+from ethosgen_place.cutting import Cutting
 from ethosgen_place.placer import place
 from ethosgen_place.report import PlacementReport, rate, report_of
-from ethosgen_place.simulation import simulate
-from ethosgen_place.splitting import RunCut, split_network
+from ethosgen_place.simulation import simulate_steadily
+from ethosgen_place.splitting import NetworkSplitter, RunCut
 from ethosgen_place.system import Mesh, MeshElement, MeshSystem
 from ethosgen_place.tasks import estimated_cycles, starts_of
 from tests.support.pages import EVIDENCE, console, load, row, store, table
@@ -34,12 +36,12 @@ NETWORKS = {
     "ResNet-50": large_networks.resnet_50,
     "Transformer, 12 layers": large_networks.transformer,
 }
-EVENTS = 8_000_000
-"""The most events of a simulation: a minute or two."""
+EVENTS = 20_000_000
+"""The most events of a simulation: some minutes."""
 COLUMNS = [
-    "network", "KiB", "parts", "elements", "bound /s", "simulated /s", "of the bound", "limit",
-    "runs cut by", "MB per sample", "links per byte", "latency alone",
-    "seconds to cut, place, simulate",
+    "network", "KiB", "parts", "elements", "bound /s", "simulated /s", "of the bound",
+    "hottest link", "limit", "runs cut by", "MB per sample", "links per byte", "latency alone",
+    "seconds to cut and place, to simulate",
 ]  # fmt: skip
 HEAD = """# Networks larger than an element
 
@@ -52,9 +54,11 @@ operators into [parts](../docs/place.md#operators-larger-than-an-element). The c
 
 *bound* is the most samples per second that the placement allows, *simulated* what the simulation of
 every transfer on every link reaches, which never exceeds the bound. *parts* are tasks, and each has
-one or more replicas. *runs cut by* counts the runs of operators that are cut along each axis. *not
-full* means that there were too few samples to fill the mesh. The times are those of one core, in
-use by others at the same time.
+one or more replicas. *±* is half the width of the 95 % confidence interval; *not steady* means
+that the period still changed by more than 1 %. *hottest link* is the share of the time for which
+the most loaded link is busy. *runs cut by* counts the runs of operators that are cut along each
+axis. The times are those of one core, in use by others at the same time; each placement is the best
+of several cuts, which were all placed.
 
 """
 
@@ -66,22 +70,24 @@ class Placed:
     name: str
     memory_bytes: int
     report: PlacementReport
-    seconds: tuple[float, float, float]
+    seconds: tuple[float, float]
 
     @property
     def cells(self) -> list[str]:
         """The row of the table."""
         facts = self.report.as_json()
         bound, speed = facts["bound"]["samples_per_s"], facts["samples_per_s"]
-        mark = "" if facts["simulated"]["full"] else " (not full)"
+        hot, doubt = facts["hottest_link"]["load"], facts["simulated"]["uncertainty"]
+        mark = "" if facts["simulated"]["steady"] else " (not steady)"
         return [
             self.name,
             str(self.memory_bytes >> 10),
             f"{len(facts['tasks']):,}",
             f"{facts['used_elements']:,}",
             rate(bound),
-            f"{rate(speed)}{mark}",
+            f"{rate(speed)} ± {percent(doubt)}{mark}",
             f"{speed / bound:.2f}",
+            percent(hot),
             "links" if self.report.bound.is_link else "elements or ports",
             axes_of(self.report.cuts),
             f"{facts['bytes_per_sample'] / 1e6:.2f}",
@@ -102,17 +108,14 @@ def measure(name: str, memory_bytes: int) -> Placed:
     """Place and simulate a network."""
     system = MeshSystem(mesh=MESH, element=MeshElement(memory_bytes=memory_bytes))
     read, cycles = network(name)
-    times = [time.process_time()]
-    split = split_network(read, cycles, starts_of(read.graph), system)
-    times.append(time.process_time())
-    layout = place(split.graph, system, None, 0, Watch())
-    times.append(time.process_time())
-    each = len(split.graph.tasks) + float(layout.flows.shares @ layout.hops)
-    run = simulate(layout, max(48, int(EVENTS / each)), Watch())
-    times.append(time.process_time())
-    first, second, third, last = times
-    report = report_of(layout, run, split.cuts)
-    return Placed(name, memory_bytes, report, (second - first, third - second, last - third))
+    first = time.process_time()
+    splitter = NetworkSplitter(read, cycles, starts_of(read.graph), system)
+    cutting = Cutting(splitter, "throughput", system.link)
+    placed = cutting.best(lambda graph: place(graph, system, None, 0, Watch()))
+    second = time.process_time()
+    run = simulate_steadily(placed.layout, Watch(), EVENTS)
+    times = second - first, time.process_time() - second
+    return Placed(name, memory_bytes, report_of(placed.layout, run, placed.cut.cuts), times)
 
 
 def axes_of(cuts: Sequence[RunCut]) -> str:

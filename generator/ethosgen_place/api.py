@@ -45,7 +45,8 @@ def place(
         elements: the file that describes the elements (.toml).
         stages: the number of stages that a network is cut into.
         npu: the NPU of each element, such as "ethos-u55-128".
-        split: "auto" cuts operators that do not fit an element into parts, "off" refuses them.
+        split: "auto" cuts operators that do not fit an element into parts, and for the goal
+            "latency" also others; "always" cuts all that can be, "off" none.
         replicas: the replicas of each task that states none itself, by default as many as make the
             whole faster.
         goal: "throughput", or "latency" for a sample alone, with one element for each task.

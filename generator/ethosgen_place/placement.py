@@ -16,6 +16,7 @@ from ethosgen.values.network import Network
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
 from ethosgen_place.buffers import base_bytes
+from ethosgen_place.cutting import Cutting, PlacedCut
 from ethosgen_place.files import (
     read_mapping,
     read_system,
@@ -31,12 +32,14 @@ from ethosgen_place.placer import Goal
 from ethosgen_place.placer import place as place_graph
 from ethosgen_place.report import PlacementReport, report_of
 from ethosgen_place.simulation import simulate, simulate_steadily
-from ethosgen_place.splitting import SplitNetwork, split_network
+from ethosgen_place.splitting import NetworkSplitter, SplitNetwork
 from ethosgen_place.system import Mesh, MeshSystem
 from ethosgen_place.tasks import GRAPH_SUFFIX, estimated_cycles, starts_of, task_graph
 
-Splitting = Literal["auto", "off"]
-"""Whether operators may be cut into parts: as far as they must be, or not at all."""
+Splitting = Literal["auto", "always", "off"]
+"""Whether operators are cut into parts: if the memory or the goal demands it, all that can be, or
+none.
+"""
 
 
 @dataclass(frozen=True)
@@ -73,9 +76,9 @@ def place(asked: PlacementRequest, watch: Watch) -> PlacementReport:
     with watch.phase("read", f"reading {asked.source.name}"):
         system = read_system(asked.elements, asked.mesh)
         tasks = _read_tasks(asked, system, watch)
-        graph, cuts = tasks.graph, tasks.cuts
-    with watch.phase("place", f"placing {counted(len(graph.tasks), 'task')}"):
-        layout = _lay_out(asked, graph, system, watch)
+    with watch.phase("place", "placing tasks"):
+        placed = _lay_out(asked, tasks, system, watch)
+        layout, graph, cuts = placed.layout, placed.cut.graph, placed.cut.cuts
     with watch.phase("simulate", "simulating samples"):
         if asked.samples is None:
             report = report_of(layout, simulate_steadily(layout, watch), cuts)
@@ -84,8 +87,8 @@ def place(asked: PlacementRequest, watch: Watch) -> PlacementReport:
     contents: dict[Path, bytes] = {}
     if asked.graph_output is not None:
         contents[asked.graph_output] = write_graph(graph).encode()
-    if asked.parts is not None and tasks.parts is not None:
-        contents[asked.parts] = written(tasks.parts).data
+    if asked.parts is not None and placed.cut.parts is not None:
+        contents[asked.parts] = written(placed.cut.parts).data
     if asked.output is not None:
         contents[asked.output] = write_mapping(mapped(layout)).encode()
     if asked.plot is not None:
@@ -116,13 +119,15 @@ def _check_outputs(asked: PlacementRequest) -> None:
         EXTRAS["plot"].require("a picture", otherwise=", or leave out --plot")
 
 
-def _read_tasks(asked: PlacementRequest, system: MeshSystem, watch: Watch) -> SplitNetwork:
-    """Return the task graph, and which operators of a network were cut into parts."""
+def _read_tasks(
+    asked: PlacementRequest, system: MeshSystem, watch: Watch
+) -> SplitNetwork | Cutting:
+    """Return the task graph, or the ways to cut the operators of a network into parts."""
     if asked.source.suffix.lower() != GRAPH_SUFFIX:
         refuse_accelerators(
             asked.source, "elements of a mesh have none; place the program before it is lowered"
         )
-        return _cut_network(read(asked.source, None, watch, asked.reading), asked, system, watch)
+        return _cut_network(read(asked.source, None, watch, asked.reading), asked, system)
     options = (("--stages", asked.stages), ("--npu", asked.npu), ("--parts", asked.parts))
     for option, value in options:
         if value is not None:
@@ -131,8 +136,8 @@ def _read_tasks(asked: PlacementRequest, system: MeshSystem, watch: Watch) -> Sp
 
 
 def _cut_network(
-    network: Network, asked: PlacementRequest, system: MeshSystem, watch: Watch
-) -> SplitNetwork:
+    network: Network, asked: PlacementRequest, system: MeshSystem
+) -> SplitNetwork | Cutting:
     alive = int(system.alive.sum())
     if asked.stages is not None and asked.stages > alive:
         raise InputError(
@@ -145,25 +150,43 @@ def _cut_network(
     graph = task_graph(network, stages or None, cycles)
     largest = int(system.memories.max())
     is_small = all(base_bytes(graph, task) <= largest for task in range(len(graph.tasks)))
-    if asked.split == "off" or is_small:
+    is_latency, always = asked.goal == "latency", asked.split == "always"
+    if asked.split == "off" or (is_small and not is_latency and not always):
         if asked.parts is not None:
             why = "all operators fit" if is_small else "--split off cuts none"
             raise InputError(f"--parts: {why}, so there are no parts; leave it out")
         return SplitNetwork(graph, ())
-    watch.say("cutting operators into parts")
     if asked.stages is not None:
         starts = [*(task.operators[0] for task in graph.tasks if task.operators), starts[-1]]
-    merges, with_parts = asked.stages is None, asked.parts is not None
-    return split_network(network, cycles, starts, system, merges=merges, with_parts=with_parts)
+    splitter = NetworkSplitter(
+        *(network, cycles, starts, system),
+        merges=asked.stages is None,
+        finer=is_latency,
+        always=always,
+        with_parts=asked.parts is not None,
+    )
+    is_choice = is_small and not always and asked.parts is None
+    whole = SplitNetwork(graph, ()) if is_choice else None
+    return Cutting(splitter, asked.goal, system.link, whole)
 
 
 def _lay_out(
-    asked: PlacementRequest, graph: TaskGraph, system: MeshSystem, watch: Watch
-) -> Placement:
+    asked: PlacementRequest, tasks: SplitNetwork | Cutting, system: MeshSystem, watch: Watch
+) -> PlacedCut:
     if asked.mapping is None:
-        return place_graph(graph, system, asked.replicas, asked.seed, watch, asked.goal)
-    if asked.goal != "throughput":
+
+        def placed(graph: TaskGraph) -> Placement:
+            watch.say(f"placing {counted(len(graph.tasks), 'task')}")
+            return place_graph(graph, system, asked.replicas, asked.seed, watch, asked.goal)
+
+        if isinstance(tasks, Cutting):
+            return tasks.best(placed)
+        return PlacedCut(tasks, placed(tasks.graph))
+    if asked.goal != "throughput" and not isinstance(tasks, Cutting):
         raise InputError("--goal contradicts --mapping, which is not changed")
     if asked.replicas is not None:
         raise InputError("--replicas contradicts --mapping, which says how many there are")
-    return laid_out(read_mapping(asked.mapping), graph, system, f"mapping '{asked.mapping}'")
+    mapping = read_mapping(asked.mapping)
+    cut = tasks.named(mapping.tasks) if isinstance(tasks, Cutting) else tasks
+    title = f"mapping '{asked.mapping}'"
+    return PlacedCut(cut, laid_out(mapping, cut.graph, system, title))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ethosgen.splitting.boxes import meet
-from ethosgen.splitting.choice import Split, SplitRun, choose
+from ethosgen.splitting.choice import Split, SplitRun, Splitter
 from ethosgen.splitting.grid import Grid
-from ethosgen.splitting.means import Means, cycles_of
+from ethosgen.splitting.means import Means, Weights, cycles_of
 from ethosgen.splitting.network import network_of
 from ethosgen.splitting.parts import OperatorPart, bytes_of
 from ethosgen.splitting.reading import PARTIAL, TOTAL
@@ -79,40 +79,54 @@ class SplitNetwork:
     parts: Network | None = None
 
 
-def split_network(
-    network: Network,
-    cycles: Sequence[int],
-    boundaries: Sequence[int],
-    system: MeshSystem,
-    *,
-    merges: bool = True,
-    with_parts: bool = False,
-) -> SplitNetwork:
-    """Return a network as parts that fit.
+class NetworkSplitter:
+    """Cuts a network into parts that fit.
 
     `boundaries` are where runs of operators may start, and the end; `merges` tells whether a run
-    may extend over several. With the network of the parts, the tasks name its operators. Then no
-    layer is cut along its input channels. CapacityError if an operator has no parts that fit.
+    may extend over several. `finer` allows more parts than the memory demands, and `always` demands
+    to cut what can be cut. With the network of the parts, the tasks name its operators. Then no
+    layer is cut along its input channels.
     """
-    means = replace(_means(system), sums=not with_parts)
-    split = choose(network.graph, cycles, boundaries, means, merges)
-    if isinstance(split, int):
-        end = next(stop for stop in boundaries if stop > split)
-        name = run_name(network.graph, split, end)
-        raise CapacityError(
-            f"'{network.name}': '{name}' has no parts that fit the {means.memory_bytes:,} B of an "
-            "element with their buffers; give the elements more"
+
+    def __init__(
+        self,
+        network: Network,
+        cycles: Sequence[int],
+        boundaries: Sequence[int],
+        system: MeshSystem,
+        *,
+        merges: bool = True,
+        finer: bool = False,
+        always: bool = False,
+        with_parts: bool = False,
+    ) -> None:
+        self._network, self._with_parts = network, with_parts
+        means = replace(_means(system), sums=not with_parts, finer=finer or always)
+        self._splitter = Splitter(
+            network.graph, cycles, boundaries, means, merges=merges, always=always
         )
-    cuts = tuple(_cuts(network.graph, split))
-    if not with_parts:
-        return SplitNetwork(_tasks_of(network, split), cuts)
-    parts = network_of(network, [part for run in split.runs for part in run.parts])
-    graph = _tasks_of(network, split)
-    tasks = tuple(
-        task.model_copy(update={"operators": span})
-        for task, span in zip(graph.tasks, parts.spans, strict=True)
-    )
-    return SplitNetwork(graph.model_copy(update={"tasks": tasks}), cuts, parts.network)
+
+    def split(self, weights: Weights) -> SplitNetwork:
+        """Return the parts that cost least; CapacityError if an operator has none that fit."""
+        network = self._network
+        split = self._splitter.split(weights)
+        if isinstance(split, int):
+            end = next(stop for stop in self._splitter.boundaries if stop > split)
+            name = run_name(network.graph, split, end)
+            raise CapacityError(
+                f"'{network.name}': '{name}' has no parts that fit the "
+                f"{self._splitter.means.memory_bytes:,} B of an element with their buffers; give "
+                "the elements more"
+            )
+        cuts, graph = tuple(_cuts(network.graph, split)), _tasks_of(network, split)
+        if not self._with_parts:
+            return SplitNetwork(graph, cuts)
+        parts = network_of(network, [part for run in split.runs for part in run.parts])
+        tasks = tuple(
+            task.model_copy(update={"operators": span})
+            for task, span in zip(graph.tasks, parts.spans, strict=True)
+        )
+        return SplitNetwork(graph.model_copy(update={"tasks": tasks}), cuts, parts.network)
 
 
 def _means(system: MeshSystem) -> Means:

@@ -10,12 +10,18 @@ from click.testing import CliRunner
 
 from ethosgen.cli import cli
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.stages.task_graph import read_graph
+from ethosgen.splitting.means import Weights
+from ethosgen.stages.task_graph import TaskGraph, read_graph
 from ethosgen.values.errors import CapacityError, EthosgenError
+from ethosgen.values.watch import Watch
+from ethosgen_place.bound import bound_of
 from ethosgen_place.buffers import base_bytes
-from ethosgen_place.splitting import split_network
+from ethosgen_place.cutting import Cutting
+from ethosgen_place.layout import Placement
+from ethosgen_place.placer import place
+from ethosgen_place.splitting import NetworkSplitter
 from ethosgen_place.system import Mesh, MeshElement, MeshSystem
-from ethosgen_place.tasks import starts_of
+from ethosgen_place.tasks import estimated_cycles, starts_of
 from tests.support.networks import NetworkBuilder
 
 MEMORY = 12_000
@@ -80,6 +86,42 @@ def test_what_fits_is_not_cut(work: Path) -> None:
     assert [task["name"][0] for task in facts["tasks"]] == ["0", "1", "2", "3"]
 
 
+def test_always_cuts_what_can_be_cut(work: Path) -> None:
+    facts = json.loads(
+        invoke("large.tflite", "--mesh", "16x8", "--split", "always", "--json").stdout
+    )
+    assert [cut["name"][0] for cut in facts["cuts"]] == ["0", "1", "2", "3"]
+    assert all(cut["parts"] > 1 for cut in facts["cuts"])
+
+
+def test_the_goal_latency_cuts_what_fits(work: Path) -> None:
+    words = "large.tflite", "--mesh", "16x8", "--goal", "latency", "--json"
+    whole = json.loads(invoke(*words, "--split", "off").stdout)
+    cut = json.loads(invoke(*words, "-o", "m.json").stdout)
+    assert cut["cuts"] and not whole["cuts"]
+    assert cut["latency_s"]["alone"] < whole["latency_s"]["alone"] / 2
+    assert cut["latency_s"]["mean"] >= cut["latency_s"]["alone"]
+    again = json.loads(invoke(*words, "--mapping", "m.json").stdout)
+    assert again["cuts"] == cut["cuts"]
+
+
+def test_of_several_cuts_the_best_bound_is_taken(work: Path) -> None:
+    """The first cut is one of those that are placed, so the result is at least as good."""
+    network = parse_network(Path("large.tflite").read_bytes(), "large")
+    cycles = estimated_cycles(network, None)
+    splitter = NetworkSplitter(network, cycles, starts_of(network.graph), system())
+    merits = list[float]()
+
+    def placed(graph: TaskGraph) -> Placement:
+        layout = place(graph, system(), None, 0, Watch())
+        merits.append(bound_of(layout).period_s)
+        return layout
+
+    best = Cutting(splitter, "throughput", system().link).best(placed)
+    assert len(merits) > 1
+    assert bound_of(best.layout).period_s == min(merits)
+
+
 def test_stages_stay_together(work: Path) -> None:
     words = "large.tflite", "--mesh", "16x8", "--elements", "small.toml", "--stages", "3"
     facts = json.loads(invoke(*words, "--json").stdout)
@@ -91,7 +133,8 @@ def test_the_hand_overs_are_the_bytes_that_parts_share() -> None:
     net = NetworkBuilder("rows", seed=1)
     x = net.conv2d(net.input((1, 16, 16, 8)), 16, (1, 1))
     network = parse_network(net.build(net.conv2d(x, 4, (3, 3))), "rows")
-    graph = split_network(network, [1000, 1000], [0, 1, 2], system(7000), merges=False).graph
+    splitter = NetworkSplitter(network, [1000, 1000], [0, 1, 2], system(7000), merges=False)
+    graph = splitter.split(Weights()).graph
     first = [task for task in graph.tasks if task.input_bytes]
     second = [task for task in graph.tasks if task.output_bytes]
     assert min(len(first), len(second)) > 1
@@ -104,7 +147,7 @@ def test_the_hand_overs_are_the_bytes_that_parts_share() -> None:
 def test_a_layer_is_cut_along_its_input_channels() -> None:
     net = NetworkBuilder("dense", seed=1)
     network = parse_network(net.build(net.fully_connected(net.input((1, 16384)), 64)), "dense")
-    split = split_network(network, [1 << 20], [0, 1], system(18_000))
+    split = NetworkSplitter(network, [1 << 20], [0, 1], system(18_000)).split(Weights())
     graph, cuts = split.graph, split.cuts
     sums = [cut for cut in cuts if "input channels" in cut.ways]
     assert sums, [cut.text for cut in cuts]
@@ -116,5 +159,6 @@ def test_a_layer_is_cut_along_its_input_channels() -> None:
 
 def test_what_no_part_fits_is_named() -> None:
     network = parse_network(network_bytes(), "large")
+    splitter = NetworkSplitter(network, [1] * 5, starts_of(network.graph), system(64))
     with pytest.raises(CapacityError, match=r"'large': '.*' has no parts that fit the 64 B of an"):
-        split_network(network, [1] * 5, starts_of(network.graph), system(64))
+        splitter.split(Weights())

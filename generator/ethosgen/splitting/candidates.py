@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ethosgen.splitting.grid import Grid
-from ethosgen.splitting.means import Means, fits, need, seconds
+from ethosgen.splitting.means import Means, Times, fits, need, times_of
 from ethosgen.splitting.parts import OperatorPart, OperatorRun, part_of, parts_of
 from ethosgen.splitting.sums import most_depth, total_cycles, with_sums
 from ethosgen.values.multiples import pieces
@@ -25,12 +25,12 @@ _CHANNELS = 8
 class Candidate:
     """A way to cut a run; `totals` is how the sums are cut if `cut.depth` is above 1.
 
-    `seconds` is the cost of all its parts for each sample.
+    `times` are those of all its parts.
     """
 
     cut: Grid
     totals: Grid
-    seconds: float
+    times: Times
 
     @property
     def parts(self) -> int:
@@ -62,16 +62,16 @@ def candidates_of(
     graph: Graph, run: OperatorRun, means: Means, cycles: Sequence[int]
 ) -> list[Candidate]:
     """Return the ways to cut a run that fit an element; each has few parts of its kind."""
-    found = [Candidate(cut, Grid(), cost) for cut, cost in _cuts(graph, run, means, cycles)]
+    found = [Candidate(cut, Grid(), times) for cut, times in _cuts(graph, run, means, cycles)]
     for depth in _depths(graph, run, means):
         alone = layer_alone(graph, run.start, depth, cycles)
         sums = _cuts(alone.graph, alone.partial, means, alone.cycles)
         totals = _cuts(alone.graph, alone.total, means, alone.cycles)
         if sums and totals:
-            total, added = min(totals, key=_cost)
+            total, added = min(totals, key=_busy)
             found += (
-                Candidate(replace(cut, depth=depth), total, cost * depth + added)
-                for cut, cost in sums
+                Candidate(replace(cut, depth=depth), total, times.of(depth) + added)
+                for cut, times in sums
             )
     return found
 
@@ -104,8 +104,8 @@ def layer_alone(graph: Graph, operator: int, depth: int, cycles: Sequence[int]) 
     return Depths(cut, (*[pieces(cycles[operator], depth)] * depth, total))
 
 
-def _cost(pair: tuple[Grid, float]) -> float:
-    return pair[1]
+def _busy(pair: tuple[Grid, Times]) -> float:
+    return pair[1].busy
 
 
 def _depths(graph: Graph, run: OperatorRun, means: Means) -> Iterator[int]:
@@ -126,8 +126,8 @@ class _Sizing:
         self.limits = Grid.limits(graph.tensors[run.results[-1]].shape)
         self.known: dict[Grid, OperatorPart | None] = {}
 
-    def cuts(self) -> list[tuple[Grid, float]]:
-        """Return cuts whose largest part fits, with the cost of all parts."""
+    def cuts(self) -> list[tuple[Grid, Times]]:
+        """Return cuts whose largest part fits, with the times of all parts."""
         rows, most_columns, channels = self.limits
         for columns in _COLUMNS:
             if columns > most_columns:
@@ -135,7 +135,7 @@ class _Sizing:
             if 1 < self.excess(Grid(rows, columns, channels)) < _IMPOSSIBLE:
                 continue  # not even the smallest parts fit
             if found := [*self.frontier(columns)]:
-                return [(cut, self.cost(cut)) for cut in found]
+                return [(cut, self.times(cut)) for cut in found]
         return []
 
     def frontier(self, columns: int) -> Iterator[Grid]:
@@ -146,6 +146,10 @@ class _Sizing:
             if fewest is None:
                 continue
             yield Grid(rows, columns, fewest)
+            if self.means.finer:
+                more = (Grid(rows, columns, number) for number in channels if number > fewest)
+                yield from (cut for cut in more if self.excess(cut) <= 1)
+                continue
             if fewest == 1:
                 return
             channels = channels[: channels.index(fewest) + 1]
@@ -171,11 +175,11 @@ class _Sizing:
         part = self.largest(cut)
         return _IMPOSSIBLE if part is None else need(part) / self.means.memory_bytes
 
-    def cost(self, cut: Grid) -> float:
-        """Return the cost of all parts."""
+    def times(self, cut: Grid) -> Times:
+        """Return the times of all parts."""
         part = self.largest(cut)
         assert part is not None
-        return cut.parts * seconds(part, self.cycles, self.means)
+        return times_of(part, self.cycles, self.means).of(cut.parts)
 
     def largest(self, cut: Grid) -> OperatorPart | None:
         """Return the largest part of a cut, None if there is none."""
@@ -188,7 +192,7 @@ class _Sizing:
 
 def _cuts(
     graph: Graph, run: OperatorRun, means: Means, cycles: Sequence[int]
-) -> list[tuple[Grid, float]]:
+) -> list[tuple[Grid, Times]]:
     return _Sizing(graph, run, means, cycles).cuts() if run.results else []
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from ethosgen.splitting.candidates import Candidate, candidates_of, holds
 from ethosgen.splitting.grid import Grid
-from ethosgen.splitting.means import Means
+from ethosgen.splitting.means import Means, Weights
 from ethosgen.splitting.parts import OperatorPart, OperatorRun, parts_of, results_of
 from ethosgen.splitting.sums import total_cycles, with_sums
 from ethosgen.values.multiples import pieces
@@ -51,15 +51,42 @@ class Split:
     runs: tuple[SplitRun, ...]
 
 
-class _Chooser:
-    """The candidates of runs, as far as they are known."""
+class Splitter:
+    """Cuts a graph into parts, by any weights; it keeps the candidates of runs.
+
+    `cycles` are those of operators. Runs start and end at `boundaries`, which include both ends;
+    `merges` tells whether they may extend over several. `always` demands that all runs are cut that
+    can be, and then none extends over several.
+    """
 
     def __init__(
-        self, graph: Graph, cycles: Sequence[int], boundaries: Sequence[int], means: Means
+        self,
+        graph: Graph,
+        cycles: Sequence[int],
+        boundaries: Sequence[int],
+        means: Means,
+        *,
+        merges: bool = True,
+        always: bool = False,
     ) -> None:
         self.graph, self.cycles, self.means = graph, cycles, means
-        self.boundaries = boundaries
+        self.boundaries, self.always = boundaries, always
+        self.longest = _LONGEST if merges and not always else 1
         self.known: dict[tuple[int, int], tuple[OperatorRun, list[Candidate]]] = {}
+
+    def split(self, weights: Weights) -> Split | int:
+        """Return the cheapest split, or the start of a run of which no part fits."""
+        price = 0.0
+        while True:
+            chosen = self.cheapest(replace(weights, part=weights.part + price))
+            if isinstance(chosen, int):
+                return self.boundaries[chosen]
+            if self.drop_false(chosen):
+                continue
+            parts = sum(each.candidate.parts for each in chosen)
+            if parts <= self.means.elements or price > _MOST_PRICE:
+                return split_of(self.graph, self.cycles, chosen)
+            price = max(_FIRST_PRICE, 2 * price)
 
     def candidates(self, first: int, end: int) -> tuple[OperatorRun, list[Candidate]]:
         """Return the run between two boundaries, by number, and the ways to cut it."""
@@ -70,18 +97,19 @@ class _Chooser:
             self.known[first, end] = run, found
         return self.known[first, end]
 
-    def cheapest(self, longest: int, price: float) -> list[Chosen] | int:
+    def cheapest(self, weights: Weights) -> list[Chosen] | int:
         """Return the runs with the least cost, or the number of a boundary that none reaches."""
         count = len(self.boundaries) - 1
         costs, last = [0.0], list[tuple[int, Chosen] | None]([None])
         for end in range(1, count + 1):
             options = []
-            for first in range(max(0, end - longest), end):
+            for first in range(max(0, end - self.longest), end):
                 run, found = self.candidates(first, end)
-                for each in found:
-                    cost = costs[first] + each.seconds + price * each.parts
+                cut = [each for each in found if each.parts > 1] if self.always else []
+                for each in cut or found:
+                    cost = costs[first] + weights.cost(each.times, each.parts)
                     options.append((cost, first, Chosen(run, each)))
-            if not options and longest == 1:
+            if not options and self.longest == 1:
                 return end - 1
             best = min(options, key=_first, default=(float("inf"), 0, None))
             costs.append(best[0])
@@ -109,32 +137,6 @@ class _Chooser:
 
 def _first(option: tuple[float, int, Chosen | None]) -> float:
     return option[0]
-
-
-def choose(
-    graph: Graph,
-    cycles: Sequence[int],
-    boundaries: Sequence[int],
-    means: Means,
-    merges: bool = True,
-) -> Split | int:
-    """Return the cheapest split of a graph, or the start of a run of which no part fits.
-
-    `cycles` are those of operators. Runs start and end at `boundaries`, which include both ends;
-    `merges` tells whether they may extend over several.
-    """
-    chooser = _Chooser(graph, cycles, boundaries, means)
-    price = 0.0
-    while True:
-        chosen = chooser.cheapest(_LONGEST if merges else 1, price)
-        if isinstance(chosen, int):
-            return boundaries[chosen]
-        if chooser.drop_false(chosen):
-            continue
-        parts = sum(each.candidate.parts for each in chosen)
-        if parts <= means.elements or price > _MOST_PRICE:
-            return split_of(graph, cycles, chosen)
-        price = max(_FIRST_PRICE, 2 * price)
 
 
 def split_of(graph: Graph, cycles: Sequence[int], chosen: Sequence[Chosen]) -> Split:

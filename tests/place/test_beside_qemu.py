@@ -10,7 +10,6 @@ from ethosgen.stages.report import PipelineReport
 from ethosgen.stages.task_graph import TaskGraph
 from ethosgen.systems.elements import Opened, build_pipeline, open_pipeline
 from ethosgen.systems.staging import create_pipeline
-from ethosgen.values.mesh import ElementMesh
 from ethosgen.values.plan import EXACT
 from ethosgen.values.watch import Watch
 from ethosgen.values.wiring import HOST
@@ -42,7 +41,7 @@ def residual(path: Path, operators: int) -> Path:
 def simulated_s(opened: Opened, report: PipelineReport) -> float:
     """Return the time between two samples by place, with the elements' cycles on QEMU."""
     assert opened.manifest.mesh is not None
-    mesh, wiring, names = ElementMesh(*opened.manifest.mesh), opened.wiring, opened.names
+    mesh, wiring, names = opened.mesh, opened.wiring, opened.names
 
     enter = {edge.receiver: edge.bytes for edge in wiring.edges if edge.sender == HOST}
     leave = {edge.sender: edge.bytes for edge in wiring.edges if edge.receiver == HOST}

@@ -1,11 +1,13 @@
 """Meshes of elements: the ways of packets, that none wait in a circle, the gateway, and on QEMU."""
 
+import re
 import socket
 import time
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise, product
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ethosgen.board.system import load_system
@@ -27,7 +29,12 @@ from tests.stages.test_graphs import saved
 from tests.stages.test_pipelines import run
 from tests.support.needs import needs_build, needs_qemu
 
-MESHES = [ElementMesh(columns, rows) for columns, rows in product(range(1, 7), range(1, 7))]
+MESHES = [
+    ElementMesh(columns, rows, columns * rows - empty)
+    for columns, rows in product(range(1, 7), range(1, 7))
+    for empty in range(columns)
+]
+"""Those of up to 6 by 6 elements, with all numbers of empty places in the last row."""
 
 Channel = tuple[int, int]
 """The line from a node to the next one."""
@@ -52,7 +59,7 @@ def test_packets_that_wait_for_each_other_form_no_circle(mesh: ElementMesh) -> N
 
 def test_a_circle_would_be_found() -> None:
     # Packets that go round a square of four elements, each two steps, wait for each other.
-    mesh = ElementMesh(2, 2)
+    mesh = ElementMesh(2, 2, 4)
     ways = [[(k, (k + 1) % 4), ((k + 1) % 4, (k + 2) % 4)] for k in range(4)]
     assert circle(mesh, ways) is not None
 
@@ -86,10 +93,12 @@ def test_neighbours_see_each_other(mesh: ElementMesh) -> None:
     for element in range(mesh.count - 1):
         assert element + 1 in [mesh.neighbour(element, side) for side in SIDES]
     assert [mesh.at(mesh.place(k)) for k in range(mesh.count)] == list(range(mesh.count))
+    places = product(range(-1, mesh.columns + 1), range(-1, mesh.rows + 1))
+    assert sum(mesh.at(place) is not None for place in places) == mesh.count
 
 
 def test_the_ends_of_lines_belong_together() -> None:
-    network, mesh = residual(), ElementMesh(5, 1)
+    network, mesh = residual(), ElementMesh(5, 1, 5)
     stages = cut(network, tuple(positions(network.graph)))
     names = [f"s{k}" for k in range(5)]
     wiring = route(network.graph, stages, names, graph_ways(5), [1] * 5)
@@ -202,11 +211,44 @@ def test_a_mesh_equals_the_oracle(square: Path) -> None:
 @pytest.mark.slow
 @needs_build
 @needs_qemu
+def test_a_mesh_with_an_empty_place_equals_the_oracle(tmp_path: Path) -> None:
+    """The fifth element is south of the fourth, and sends to the host and others by that."""
+    place = make(tmp_path, (2, 3), [f'name = "{name}"' for name in "abcde"])
+    assert run(place, 6).verdict == "PASS"
+
+
+@pytest.mark.slow
+@needs_build
+@needs_qemu
 def test_replicas_in_a_mesh_equal_the_oracle(tmp_path: Path) -> None:
     elements = ['name = "a"', 'name = "b"\nreplicas = 3', 'name = "c"', 'name = "d"']
     report = run(make(tmp_path, (3, 2), elements), 13)
     assert report.verdict == "PASS"
     assert len(report.elements) == 6
+
+
+@pytest.mark.slow
+@needs_build
+@needs_qemu
+@pytest.mark.parametrize("element", ["a", "c"])
+def test_the_element_of_a_mesh_that_answers_wrongly_is_named(square: Path, element: str) -> None:
+    """One of the weights in its firmware is another."""
+    (file,) = (square / element / "model").glob("*_weights.c")
+    row = re.search(r"_weights\[\d+\] = \{([^}]+)\}", file.read_text())
+    assert row is not None
+    weights = np.array(row[1].split(",")[:64], np.int8).tobytes()
+    elf = members_of(open_pipeline(square, Watch()))["abcd".index(element)].elf
+    assert elf is not None
+    right = elf.read_bytes()
+    at = right.index(weights)
+    try:
+        elf.write_bytes(right[:at] + bytes([right[at] ^ 0x40]) + right[at + 1 :])
+        report = run(square, 4)
+    finally:
+        elf.write_bytes(right)
+    assert report.verdict == "FAIL"
+    assert report.suspect is not None and report.suspect.difference is not None
+    assert report.suspect.element == element
 
 
 class Break:
@@ -232,7 +274,7 @@ class Break:
 @pytest.mark.parametrize("at", [30, 300, 1000])
 def test_a_damaged_packet_is_never_answered(square: Path, at: int) -> None:
     opened = open_pipeline(square, Watch())
-    wiring, mesh = opened.wiring, ElementMesh(2, 2)
+    wiring, mesh = opened.wiring, ElementMesh(2, 2, 4)
     sizes = [wiring.edges[edge].bytes for edge in wiring.edges_behind(HOST)]
     frames = [[bytes([n] * size) for size in sizes] for n in range(8)]
     first = len(wiring.lines)  # the line from the first element to its east
@@ -251,7 +293,7 @@ def test_a_damaged_packet_is_never_answered(square: Path, at: int) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (("rows = 2", "rows = 3"), "2 columns and 3 rows need 6 elements, but there are 4"),
+        (("rows = 2", "rows = 3"), "2 columns and 3 rows need 5 to 6 elements, but there are 4"),
         (("rows = 2", "rows = 0"), "rows"),
         (('link = "mesh"', 'link = "serial"'), 'mesh: is only for link = "mesh"; delete it'),
         (("corstone300", "mps2-an386"), "board 'mps2-an386' cannot route packets; a mesh needs 4"),

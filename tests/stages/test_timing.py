@@ -88,7 +88,9 @@ def test_hand_overs_share_a_link_of_a_mesh() -> None:
     ends = ((HOST, 0), (0, 1), (0, 2), (1, 2), (2, HOST))
     edges = tuple(StageEdge(a, b, (0,), 28) for a, b in ends)
     # In a row: the host's frames for 0; from 0 to 1, also those for 2; back, those for the host.
-    assert busiest_link_s(ElementMesh(3, 1), Wiring((1, 1, 1), edges), 1000) == pytest.approx(0.14)
+    assert busiest_link_s(ElementMesh(3, 1, 3), Wiring((1, 1, 1), edges), 1000) == pytest.approx(
+        0.14
+    )
     # In a column of two replicas of 1, the second one's share passes the first.
-    shared = busiest_link_s(ElementMesh(1, 4), Wiring((1, 2, 1), edges), 1000)
+    shared = busiest_link_s(ElementMesh(1, 4, 4), Wiring((1, 2, 1), edges), 1000)
     assert shared == pytest.approx(0.14)

@@ -130,14 +130,15 @@ def _require_lines(system: System) -> None:
 
 
 def _require_mesh(system: System) -> None:
-    """Raise InputError unless the elements fill a mesh, and each has lines to four neighbours."""
-    if system.mesh is None:
+    """Raise InputError unless the elements reach the last row, and each has four lines."""
+    mesh = system.mesh
+    if mesh is None:
         return
-    if len(system.elements) != system.mesh.count:
+    if not mesh.least <= mesh.count <= mesh.most:
         raise InputError(
-            f"mesh: {counted(system.mesh.columns, 'column')} and "
-            f"{counted(system.mesh.rows, 'row')} need {counted(system.mesh.count, 'element')}, "
-            f"but there are {len(system.elements)}; change the mesh, or give an element replicas"
+            f"mesh: {counted(mesh.columns, 'column')} and {counted(mesh.rows, 'row')} need "
+            f"{mesh.least} to {counted(mesh.most, 'element')}, but there are {mesh.count}; change "
+            "the mesh, or give an element replicas"
         )
     for element in system.elements:
         lines = element.board.links[: len(SIDES)]
@@ -179,7 +180,7 @@ def load_system(path: Path) -> System:
         element for k, each in enumerate(facts.elements) for element in _elements(each, k, path)
     ]
     names = [element.name for element in facts.elements]
-    mesh = ElementMesh(facts.mesh.columns, facts.mesh.rows) if facts.mesh else None
+    mesh = facts.mesh and ElementMesh(facts.mesh.columns, facts.mesh.rows, len(elements))
     asked = _Asked(facts.topology, tuple(facts.links), names, mesh)
     return _complete(facts.link, elements, asked, facts.shared)
 

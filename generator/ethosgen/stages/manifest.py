@@ -9,6 +9,7 @@ from typing import Any
 
 from ethosgen.values.errors import InputError
 from ethosgen.values.handover import PIPELINE_FILE
+from ethosgen.values.mesh import ElementMesh
 from ethosgen.values.wiring import HOST
 from ethosgen.version import __version__
 
@@ -136,8 +137,10 @@ def _read(content: Mapping[str, Any]) -> Manifest:
         raise ValueError("two elements of one name")
     if min(element.clock_hz for element in elements) <= 0:
         raise ValueError("a clock")
-    if mesh and math.prod(map(int, mesh)) != len(elements):
-        raise ValueError("a mesh of another size")
+    if mesh:
+        place = ElementMesh(int(mesh[0]), int(mesh[1]), len(elements))
+        if not place.least <= place.count <= place.most:
+            raise ValueError("a mesh of another size")
     for name in (source, *(element.name for element in elements)):
         if Path(name).name != name:
             raise ValueError("a path outside the pipeline")

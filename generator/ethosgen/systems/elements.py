@@ -74,6 +74,12 @@ class Opened:
         """The elements' names."""
         return [element.name for element in self.manifest.elements]
 
+    @property
+    def mesh(self) -> ElementMesh | None:
+        """The mesh that carries the frames, if any."""
+        mesh = self.manifest.mesh
+        return mesh and ElementMesh(*mesh, len(self.manifest.elements))
+
     def folders(self) -> list[str]:
         """Return the folders of all projects."""
         alone = [self.manifest.alone] if self.manifest.alone else []
@@ -208,8 +214,6 @@ def _suspect(
     """Run again up to the first differing sample, and find the faulty element."""
     if golden is None or golden.first is None or criteria.golden is not None:
         return None
-    if opened.manifest.mesh:
-        return Suspect(None, note="run the pipeline with serial links to see which one is wrong")
     if rig.ports:
         return Suspect(None, note="run the pipeline on QEMU alone to see which element is wrong")
     some = samples[: golden.first.sample + 1]
@@ -300,7 +304,7 @@ def _run(
             opened.wiring,
             opened.identity,
             rooms,
-            mesh=ElementMesh(*manifest.mesh) if manifest.mesh else None,
+            mesh=opened.mesh,
             tap=rig.tap,
             timeout_s=rig.timeout_s,
             is_recording=is_recording,
@@ -434,7 +438,7 @@ def _schedule(figures: Sequence[ElementFigures], opened: Opened) -> PipelineTimi
     ]
     timing = schedule(stages, ways)
     rates = [facts.bytes_per_s for facts in opened.manifest.handovers if facts.bytes_per_s]
-    if opened.manifest.mesh is None or not rates:
+    if opened.mesh is None or not rates:
         return timing
-    busy = busiest_link_s(ElementMesh(*opened.manifest.mesh), wiring, min(rates))
+    busy = busiest_link_s(opened.mesh, wiring, min(rates))
     return replace(timing, interval=max(timing.interval, busy))

@@ -23,11 +23,11 @@ from ethosgen.host.tools import QEMU
 from ethosgen.project.info import ProjectInfo
 from ethosgen.targets import check_hello, status_name
 from ethosgen.targets.blame import Blame
-from ethosgen.targets.gateway import Gateway, host_lines
+from ethosgen.targets.gateway import Gateway, host_lines, packet_recorder
 from ethosgen.targets.kinds import Target
 from ethosgen.targets.patience import IDLE_S, Patience
 from ethosgen.targets.qemu import QemuTarget, make_ram, map_ram
-from ethosgen.targets.relay import ElementPorts, End, Relay, SerialEnd, wire
+from ethosgen.targets.relay import Change, ElementPorts, End, Relay, SerialEnd, unchanged, wire
 from ethosgen.targets.serial_port import SerialTarget
 from ethosgen.targets.session import ElementReport, Hello, Session
 from ethosgen.targets.stack import stack_size
@@ -294,7 +294,8 @@ class Elements(ExitStack):
             other = self._mesh.neighbour(number, port)
             if other is not None:
                 back = WEST if port == EAST else NORTH
-                wires[number][port], wires[other][back] = self._line(next(numbers))
+                looks = [packet_recorder(self.wiring, k, self.recorders) for k in (other, number)]
+                wires[number][port], wires[other][back] = self._line(next(numbers), *looks)
         wires[0][WEST], line = self._wire()
         far = {n: ends[n][1] for n in self.wiring.behind(HOST)}
         far |= {n: ends[n][0] for n in self.wiring.before(HOST)}
@@ -350,10 +351,11 @@ class Elements(ExitStack):
         number: int,
         near: End,
         far: End,
-        forward: Callable[[bytes], bytes] = lambda data: data,
+        forward: Change = unchanged,
+        back: Change = unchanged,
     ) -> None:
         """Carry the data on line `number`."""
-        relay = Relay(near, far, forward)
+        relay = Relay(near, far, forward, back)
         for end in (near, far):
             self.callback(end.close)
         self._relays.append((number, relay))
@@ -371,13 +373,15 @@ class Elements(ExitStack):
         numbers = ((serials[place], end) for place, end in ends.items())
         return {number: end for number, end in numbers if number is not None}
 
-    def _line(self, number: int) -> tuple[socket.socket, socket.socket]:
+    def _line(
+        self, number: int, forward: Change = unchanged, back: Change = unchanged
+    ) -> tuple[socket.socket, socket.socket]:
         """Return the ends of a line, its receiver's last, through the tap if there is one."""
         near, far = self._wire()
-        if self._tap is None and number >= len(self.recorders):
+        if self._tap is None and not self._is_recording:
             return near, far
         middle, end = self._wire()
-        self._relay(number, far, middle, lambda data: self._carry(number, data))
+        self._relay(number, far, middle, lambda data: forward(self._carry(number, data)), back)
         return near, end
 
     def _carry(self, number: int, data: bytes) -> bytes:

@@ -7,8 +7,10 @@ import select
 import socket
 import threading
 from binascii import crc_hqx
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from ethosgen.targets.relay import Change
+from ethosgen.targets.wires import Recorder
 from ethosgen.values.errors import TargetError
 from ethosgen.values.handover import PACKET_BYTES
 from ethosgen.values.wiring import HOST, Wiring
@@ -18,7 +20,7 @@ BACK = 0x80
 """In a packet's line: the payload gives room of frames back."""
 _HEADER_BYTES, _CRC_BYTES = 4, 2
 _CRC_START = 0xFFFF
-_AT_COUNT = 3
+_AT_NODE, _AT_LINE, _AT_COUNT = 1, 2, 3
 _ROOM = 2
 _CHUNK = 1 << 16
 _SLICE_S = 0.1
@@ -77,23 +79,54 @@ class Gateway(threading.Thread):
         if not data:
             raise ConnectionResetError
         self._pending += data
-        while self._pending:
-            if self._pending[0] == CREDIT:
+        for packet in _taken(self._pending):
+            if packet[0] == CREDIT:
                 self._credits += 1
-                del self._pending[0]
                 continue
-            if len(self._pending) <= _AT_COUNT:
-                return
-            stop = _HEADER_BYTES + self._pending[_AT_COUNT]
-            packet = bytes(self._pending[: stop + _CRC_BYTES])
-            if len(packet) < stop + _CRC_BYTES:
-                return
-            del self._pending[: stop + _CRC_BYTES]
-            _, node, line, *_ = packet
-            if packet != packet_of((node, line), packet[_HEADER_BYTES:stop]) or node != self._node:
+            node, line = packet[_AT_NODE], packet[_AT_LINE]
+            payload = packet[_HEADER_BYTES:-_CRC_BYTES]
+            if packet != packet_of((node, line), payload) or node != self._node:
                 raise TargetError("a packet for the host arrived damaged")
-            self._own[line].sendall(packet[_HEADER_BYTES:stop])
+            self._own[line].sendall(payload)
             self._line.sendall(bytes([CREDIT]))
+
+
+def packet_recorder(wiring: Wiring, node: int, recorders: Sequence[Recorder]) -> Change:
+    """Return a function for a line to an element, which gives frames in packets to `recorders`.
+
+    Those are numbered as all lines, none if nothing is recorded. Packets for other elements pass,
+    and frames from the host, which are recorded here.
+    """
+    pending = bytearray()
+    own = {
+        place: recorders[number]
+        for place, number in enumerate(wiring.before(node) if recorders else ())
+        if wiring.lines[number].sender != HOST
+    }
+
+    def passed(data: bytes) -> bytes:
+        pending.extend(data)
+        for packet in _taken(pending):
+            if packet[0] != CREDIT and packet[_AT_NODE] == node and packet[_AT_LINE] in own:
+                own[packet[_AT_LINE]].take(packet[_HEADER_BYTES:-_CRC_BYTES])
+        return data
+
+    return passed
+
+
+def _taken(pending: bytearray) -> Iterator[bytes]:
+    """Yield the packets, and the bytes of room, that are complete, and remove them."""
+    while pending:
+        stop = 1
+        if pending[0] != CREDIT:
+            if len(pending) <= _AT_COUNT:
+                return
+            stop = _HEADER_BYTES + pending[_AT_COUNT] + _CRC_BYTES
+        if len(pending) < stop:
+            return
+        packet = bytes(pending[:stop])
+        del pending[:stop]
+        yield packet
 
 
 def packet_of(to: Address, data: bytes) -> bytes:

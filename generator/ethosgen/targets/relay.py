@@ -78,14 +78,26 @@ class SerialEnd:
             raise TargetError(f"'{self._url}': {error}") from None
 
 
+Change = Callable[[bytes], bytes]
+"""Changes, or only looks at, data on their way."""
+
+
+def unchanged(data: bytes) -> bytes:
+    """Return the data."""
+    return data
+
+
 class Relay(threading.Thread):
-    """Carries bytes between two ends; data from the first to the second pass through `forward`."""
+    """Carries bytes between two ends.
+
+    Data from the first to the second pass through `forward`, the others through `back`.
+    """
 
     def __init__(
-        self, first: End, second: End, forward: Callable[[bytes], bytes] = lambda data: data
+        self, first: End, second: End, forward: Change = unchanged, back: Change = unchanged
     ) -> None:
         super().__init__(daemon=True)
-        self._ends = {first: (second, forward), second: (first, lambda data: data)}
+        self._ends = {first: (second, forward), second: (first, back)}
         self.error: TargetError | None = None
 
     def run(self) -> None:

@@ -14,16 +14,22 @@ _STEPS = {NORTH: (0, -1), EAST: (1, 0), SOUTH: (0, 1), WEST: (-1, 0)}
 class ElementMesh:
     """A mesh of elements in rows, the first row from west to east, the next one back.
 
-    The host is west of the first element.
+    The host is west of the first element. The last row may have fewer than `columns` elements.
     """
 
     columns: int
     rows: int
+    count: int
 
     @property
-    def count(self) -> int:
-        """The number of elements."""
+    def most(self) -> int:
+        """The places of all rows."""
         return self.columns * self.rows
+
+    @property
+    def least(self) -> int:
+        """The fewest elements, of which one is in the last row."""
+        return self.most - self.columns + 1
 
     def place(self, element: int) -> tuple[int, int]:
         """Return an element's column and row."""
@@ -35,7 +41,8 @@ class ElementMesh:
         column, row = place
         if not (0 <= column < self.columns and 0 <= row < self.rows):
             return None
-        return row * self.columns + (self.columns - 1 - column if row % 2 else column)
+        element = row * self.columns + (self.columns - 1 - column if row % 2 else column)
+        return element if element < self.count else None
 
     def neighbour(self, element: int, port: int) -> int | None:
         """Return an element's neighbour on a side: an element, the host, or None."""
@@ -49,10 +56,13 @@ class ElementMesh:
         """Return the port by which a packet for `to` leaves an element: first along the row.
 
         No packet turns from a column into a row, except from the first one to the host, where its
-        way ends: so packets that wait for each other form no circle.
+        way ends, and from a last row that is not full, to which no packet comes back: so packets
+        that wait for each other form no circle.
         """
         column, row = self.place(element)
         to_column, to_row = self.place(max(to, 0))
+        if row != to_row and (row + 1) * self.columns > self.count:
+            return NORTH
         if column != to_column:
             return EAST if column < to_column else WEST
         if row != to_row:

@@ -18,7 +18,7 @@ from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.network import Network
 from ethosgen.values.time import percent
 from ethosgen.values.watch import Watch
-from ethosgen_place.cutting import Cutting
+from ethosgen_place.cutting import CutSearch
 from ethosgen_place.placer import place
 from ethosgen_place.report import PlacementReport, rate, report_of
 from ethosgen_place.simulation import simulate_steadily
@@ -36,8 +36,8 @@ NETWORKS = {
     "ResNet-50": large_networks.resnet_50,
     "Transformer, 12 layers": large_networks.transformer,
 }
-EVENTS = 20_000_000
-"""The most events of a simulation: some minutes."""
+EVENTS = 8_000_000
+"""The most events of a simulation: half a minute of a core."""
 COLUMNS = [
     "network", "KiB", "parts", "elements", "bound /s", "simulated /s", "of the bound",
     "hottest link", "limit", "runs cut by", "MB per sample", "links per byte", "latency alone",
@@ -110,8 +110,8 @@ def measure(name: str, memory_bytes: int) -> Placed:
     read, cycles = network(name)
     first = time.process_time()
     splitter = NetworkSplitter(read, cycles, starts_of(read.graph), system)
-    cutting = Cutting(splitter, "throughput", system.link)
-    placed = cutting.best(lambda graph: place(graph, system, None, 0, Watch()))
+    search = CutSearch(splitter, "throughput", system.link)
+    placed = search.best(lambda graph: place(graph, system, None, 0, Watch()))
     second = time.process_time()
     run = simulate_steadily(placed.layout, Watch(), EVENTS)
     times = second - first, time.process_time() - second

@@ -2,13 +2,15 @@
 
 Each task graph is placed at random, along a snake in the order of its tasks, lane by lane, by dual
 recursive bipartitioning, and by what `ethosgen place` does: the same with exchanges. The best of
-them is simulated.
+them is simulated. If KaHIP is installed (`pip install kahip`), it divides the graphs, too, in place
+of METIS.
 """
 
 import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib.util import find_spec
 from itertools import pairwise
 
 import click
@@ -16,9 +18,9 @@ import numpy as np
 
 from ethosgen.stages.task_graph import TaskGraph
 from ethosgen.values.watch import Watch
-from ethosgen_place.adjacency import adjacency_of
+from ethosgen_place.adjacency import Adjacency, adjacency_of
 from ethosgen_place.arrays import Ints
-from ethosgen_place.bipartitioning import bisect
+from ethosgen_place.bipartitioning import Mask, bisect, whole_weights
 from ethosgen_place.bound import bound_of
 from ethosgen_place.layout import Placement
 from ethosgen_place.placer import place
@@ -113,7 +115,25 @@ def others(placement: Placement) -> Iterator[tuple[str, Callable[[], Ints]]]:
     yield "snake, lane by lane", lambda: along(number % lanes(replication.counts))
     links = adjacency_of(replication.flows, total)
     pulls = pulls_of(replication, placement.gates)
-    yield "bipartitioning", lambda: bisect(links, np.sort(snake()[:total]), MESH, 0, pulls)
+    some = np.sort(snake()[:total])
+    yield "bipartitioning", lambda: bisect(links, some, MESH, 0, pulls)
+    if find_spec("kahip"):
+        yield "bipartitioning by KaHIP", lambda: bisect(links, some, MESH, 0, pulls, by_kahip)
+
+
+def by_kahip(graph: Adjacency, second: int, seed: int) -> Mask:
+    """Divide a graph with KaHIP's KaFFPa (Sanders and Schulz 2013), in its fast mode.
+
+    Halves differ by one vertex at most.
+    """
+    import kahip
+
+    count = len(graph.starts) - 1
+    if count == len([0, second]):
+        return np.array([False, True])  # it cannot divide two
+    rows = graph.starts.tolist(), whole_weights(graph).tolist(), graph.neighbours.tolist()
+    _, parts = kahip.kaffpa([1] * count, *rows, 2, 0.0, True, seed, kahip.FAST)
+    return np.array(parts, bool)
 
 
 def measure(graph: TaskGraph) -> None:
@@ -125,10 +145,13 @@ def measure(graph: TaskGraph) -> None:
     total = float(ours.flows.bytes.sum())
     rows = [*others(ours), ("bipartitioning and exchanges", lambda: ours.elements)]
     for name, make in rows:
+        started = time.process_time()
         placement = replace(ours, elements=make())
+        seconds = time.process_time() - started
         hottest = float(placement.link_bytes.max())
         click.echo(
-            f"| {graph.name} | {name} | {placement.hop_bytes / total:.2f} | {hottest:,.0f} |"
+            f"| {graph.name} | {name} | {placement.hop_bytes / total:.2f} | {hottest:,.0f} | "
+            f"{seconds:.1f} |"
         )
     started = time.process_time()
     run = simulate_steadily(ours, Watch())

@@ -6,6 +6,7 @@ method is that of F. Pellegrini, "Static mapping by dual recursive bipartitionin
 architecture graphs" (SHPCC 1994), which Scotch implements; METIS divides the graphs.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +21,26 @@ _LARGEST_WEIGHT = 1 << 20
 """METIS counts in integers of 32 bits."""
 
 
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+Divide = Callable[[Adjacency, int, int], Mask]
+"""Divides a graph in two with a small cut, by the vertices of the second part and a seed; returns a
+mask of that part, which may have a few vertices too many or too few.
+"""
+
+
 def bisect(
-    graph: Adjacency, elements: Ints, mesh: Mesh, seed: int, outside: Pulls | None = None
+    graph: Adjacency,
+    elements: Ints,
+    mesh: Mesh,
+    seed: int,
+    outside: Pulls | None = None,
+    divide: Divide | None = None,
 ) -> Ints:
-    """Return one of `elements` for each vertex of the graph; their numbers are equal."""
-    work = _Bisection(graph, mesh, seed, outside)
+    """Return one of `elements` for each vertex of the graph; their numbers are equal.
+
+    METIS divides the graphs unless another partitioner is given.
+    """
+    work = _Bisection(graph, mesh, seed, outside, divide or by_metis)
     parts = [(np.arange(len(elements)), np.sort(elements))]
     while parts:  # level by level, so that the rough places of all others are known
         parts = [half for part in parts for half in work.halve(*part)]
@@ -37,6 +53,7 @@ class _Bisection:
     mesh: Mesh
     seed: int
     outside: Pulls | None
+    divide: Divide
 
     def __post_init__(self) -> None:
         count = len(self.graph.starts) - 1
@@ -52,7 +69,7 @@ class _Bisection:
             return []
         halves = _halves(elements, self.mesh)
         inner = self.graph.within(vertices, self._scratch)
-        is_second = _divided(inner, len(halves[1]), self.seed)
+        is_second = self._divided(inner, len(halves[1]))
         pulls = self._pulls(vertices, halves)
         if len(halves[0]) == len(halves[1]):
             straight = np.where(is_second, pulls[1], pulls[0]).sum()
@@ -64,6 +81,14 @@ class _Bisection:
             self._x[some], self._y[some] = x.mean(), y.mean()
             parts.append((some, half))
         return parts
+
+    def _divided(self, graph: Adjacency, second: int) -> Mask:
+        count = len(graph.starts) - 1
+        if not len(graph.neighbours):
+            return np.arange(count) >= count - second
+        is_second = self.divide(graph, second, self.seed)
+        _even_out(graph, is_second, second)
+        return is_second
 
     def _pulls(self, vertices: Ints, halves: tuple[Ints, Ints]) -> list[Floats]:
         """Return the hop-bytes of each vertex to all outside, if it is in either half."""
@@ -94,30 +119,30 @@ def _halves(elements: Ints, mesh: Mesh) -> tuple[Ints, Ints]:
     return elements[order[:middle]], elements[order[middle:]]
 
 
-def _divided(
-    graph: Adjacency, second: int, seed: int
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Divide a graph in two with a small cut; return a mask of the second part."""
+def by_metis(graph: Adjacency, second: int, seed: int) -> Mask:
+    """Divide a graph with METIS."""
     count = len(graph.starts) - 1
-    if not len(graph.neighbours):
-        return np.arange(count) >= count - second
-    scale = _LARGEST_WEIGHT / graph.weights.max()
     _, parts = pymetis.part_graph(
         2,
         pymetis.CSRAdjacency(graph.starts.astype(np.int32), graph.neighbours.astype(np.int32)),
-        eweights=np.maximum(graph.weights * scale, 1).astype(np.int32),
+        eweights=whole_weights(graph),
         tpwgts=[1 - second / count, second / count],
         recursive=True,
         options=pymetis.Options(seed=seed, ufactor=1),
     )
-    is_second = np.array(parts, bool)
-    _even_out(graph, is_second, second)
-    return is_second
+    return np.array(parts, bool)
 
 
-def _even_out(
-    graph: Adjacency, is_second: np.ndarray[tuple[int], np.dtype[np.bool_]], second: int
-) -> None:
+def whole_weights(graph: Adjacency) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    """Return the weights of a graph's edges as whole numbers from 1, which partitioners need."""
+    scale = _LARGEST_WEIGHT / float(graph.weights.max())
+    whole: np.ndarray[tuple[int], np.dtype[np.int32]] = np.maximum(graph.weights * scale, 1).astype(
+        np.int32
+    )
+    return whole
+
+
+def _even_out(graph: Adjacency, is_second: Mask, second: int) -> None:
     """Move the cheapest vertices, until the second part has exactly `second`."""
     owners = np.repeat(np.arange(len(is_second)), np.diff(graph.starts))
     while (surplus := int(is_second.sum()) - second) != 0:

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +213,12 @@ def report_lines(report: Any) -> Iterator[str]:
         f"  simulated   {counted(run['samples'], 'sample')}, measured {run['measured']:,}: "
         "each came out once, in order"
     )
+    yield from _notes(facts)
+
+
+def _notes(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is unusual."""
+    run = facts["simulated"]
     if short := facts["short_of_buffers"]:
         yield (
             f"  note        {short['hand_over']} there is room for {short['buffers']:,} of the "

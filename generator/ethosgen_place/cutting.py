@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import chain
 
-from ethosgen.splitting.means import Weights
+from ethosgen.splitting.means import CostWeights
 from ethosgen.stages.task_graph import TaskGraph
 from ethosgen_place.layout import Placement
 from ethosgen_place.placer import MERITS, Goal
@@ -30,7 +30,7 @@ class PlacedCut:
 
 
 @dataclass(frozen=True)
-class Cutting:
+class CutSearch:
     """The ways to cut a network for a goal; `whole` is the network without cuts if that fits."""
 
     splitter: NetworkSplitter
@@ -70,6 +70,6 @@ class Cutting:
 
     def _cut(self, step: int) -> SplitNetwork:
         if self.goal == "throughput":
-            return self.splitter.split(Weights(links=_FACTOR**step))
+            return self.splitter.split(CostWeights(links=_FACTOR**step))
         part_s = self.link.latency_s * _FACTOR**step
-        return self.splitter.split(Weights(busy=0.0, lone=1.0, part=part_s))
+        return self.splitter.split(CostWeights(busy=0.0, lone=1.0, part=part_s))

@@ -48,9 +48,7 @@ def full(layout: Placement) -> Filling | None:
     """Return the state of a full mesh, None if buffers are too few to reach the bound."""
     graph, counts = layout.replication.graph, layout.replication.counts
     period = bound_of(layout).period_s
-    seconds = np.zeros(len(graph.tasks))
-    np.maximum.at(seconds, layout.replication.task_of, layout.seconds)
-    ways = _ways(layout)
+    seconds, ways = _seconds(layout), _ways(layout)
     starts = _starts(layout, period, seconds, ways)
     if starts is None:
         return None
@@ -67,6 +65,22 @@ def full(layout: Placement) -> Filling | None:
         return None
     arrivals = [float(ends[i]) + way_s for (i, _), way_s in zip(graph.ends, ways, strict=True)]
     return Filling(-turns * period, done, begun, ends.tolist(), arrivals)
+
+
+def in_flight(layout: Placement) -> int:
+    """Return the number of samples in the mesh at a time, if none has to wait."""
+    graph, link = layout.replication.graph, layout.system.link
+    seconds = _seconds(layout)
+    most = int(layout.hops.max(initial=0))
+    done = [0.0] * len(graph.tasks)
+    for task in graph.order:
+        arrivals = [link.transfer_s(most, graph.tasks[task].input_bytes)]
+        for e in graph.incoming[task]:
+            arrivals.append(done[graph.ends[e][0]] + link.transfer_s(most, graph.edges[e].bytes))
+        done[task] = max(arrivals) + float(seconds[task])
+    ends = zip(done, graph.tasks, strict=True)
+    last = max(time + link.transfer_s(most, task.output_bytes) for time, task in ends)
+    return ceil(last / bound_of(layout).period_s) + 1
 
 
 def _starts(
@@ -96,6 +110,13 @@ def _starts(
         if not has_changed:
             return starts
     return None
+
+
+def _seconds(layout: Placement) -> Floats:
+    """Return the longest time of each task's replicas."""
+    seconds = np.zeros(len(layout.replication.graph.tasks))
+    np.maximum.at(seconds, layout.replication.task_of, layout.seconds)
+    return seconds
 
 
 def _ways(layout: Placement) -> list[float]:

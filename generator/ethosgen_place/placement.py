@@ -16,7 +16,7 @@ from ethosgen.values.network import Network
 from ethosgen.values.source import AS_GIVEN, ReadOptions
 from ethosgen.values.watch import Watch
 from ethosgen_place.buffers import base_bytes
-from ethosgen_place.cutting import Cutting, PlacedCut
+from ethosgen_place.cutting import CutSearch, PlacedCut
 from ethosgen_place.files import (
     read_mapping,
     read_system,
@@ -121,7 +121,7 @@ def _check_outputs(asked: PlacementRequest) -> None:
 
 def _read_tasks(
     asked: PlacementRequest, system: MeshSystem, watch: Watch
-) -> SplitNetwork | Cutting:
+) -> SplitNetwork | CutSearch:
     """Return the task graph, or the ways to cut the operators of a network into parts."""
     if asked.source.suffix.lower() != GRAPH_SUFFIX:
         refuse_accelerators(
@@ -137,7 +137,7 @@ def _read_tasks(
 
 def _cut_network(
     network: Network, asked: PlacementRequest, system: MeshSystem
-) -> SplitNetwork | Cutting:
+) -> SplitNetwork | CutSearch:
     alive = int(system.alive.sum())
     if asked.stages is not None and asked.stages > alive:
         raise InputError(
@@ -167,11 +167,11 @@ def _cut_network(
     )
     is_choice = is_small and not always and asked.parts is None
     whole = SplitNetwork(graph, ()) if is_choice else None
-    return Cutting(splitter, asked.goal, system.link, whole)
+    return CutSearch(splitter, asked.goal, system.link, whole)
 
 
 def _lay_out(
-    asked: PlacementRequest, tasks: SplitNetwork | Cutting, system: MeshSystem, watch: Watch
+    asked: PlacementRequest, tasks: SplitNetwork | CutSearch, system: MeshSystem, watch: Watch
 ) -> PlacedCut:
     if asked.mapping is None:
 
@@ -179,14 +179,14 @@ def _lay_out(
             watch.say(f"placing {counted(len(graph.tasks), 'task')}")
             return place_graph(graph, system, asked.replicas, asked.seed, watch, asked.goal)
 
-        if isinstance(tasks, Cutting):
+        if isinstance(tasks, CutSearch):
             return tasks.best(placed)
         return PlacedCut(tasks, placed(tasks.graph))
-    if asked.goal != "throughput" and not isinstance(tasks, Cutting):
+    if asked.goal != "throughput" and not isinstance(tasks, CutSearch):
         raise InputError("--goal contradicts --mapping, which is not changed")
     if asked.replicas is not None:
         raise InputError("--replicas contradicts --mapping, which says how many there are")
     mapping = read_mapping(asked.mapping)
-    cut = tasks.named(mapping.tasks) if isinstance(tasks, Cutting) else tasks
+    cut = tasks.named(mapping.tasks) if isinstance(tasks, CutSearch) else tasks
     title = f"mapping '{asked.mapping}'"
     return PlacedCut(cut, laid_out(mapping, cut.graph, system, title))

@@ -82,7 +82,7 @@ class PlacementReport:
     def circle(self) -> list[str] | None:
         """The links on which transfers could wait for each other in a circle, None if none can."""
         links = find_circle(self.layout)
-        return links and [link_title(self.layout, link) for link in links]
+        return None if links is None else [link_title(self.layout, link) for link in links]
 
     @property
     def lanes(self) -> int:

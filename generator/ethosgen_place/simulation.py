@@ -38,7 +38,7 @@ from ethosgen.values.watch import Watch
 from ethosgen_place.arrays import Floats
 from ethosgen_place.bound import bound_of
 from ethosgen_place.buffers import LEAST
-from ethosgen_place.filling import Filling, empty, full
+from ethosgen_place.filling import Filling, empty, full, in_flight
 from ethosgen_place.layout import Placement
 from ethosgen_place.measurement import Simulated, warm_up
 
@@ -60,7 +60,7 @@ def simulate_steadily(layout: Placement, watch: Watch, most_events: int = MOST_E
 
     The mesh is empty at first if it can be filled with so many events, otherwise it starts full.
     """
-    flight, most = _in_flight(layout), _affordable(layout, most_events)
+    flight, most = in_flight(layout), _affordable(layout, most_events)
     most_turns = max(layout.replication.counts)
     wanted = 2 * flight + max(flight, 2 * most_turns, _LEAST_MEASURED)
     start = full(layout) if wanted > most else None
@@ -93,7 +93,7 @@ def simulate(
     steps = np.maximum.accumulate(run.steps)
     turn, least = max(layout.replication.counts), bound_of(layout).period_s
     end = int(np.searchsorted(steps, run.runs_out_s))
-    first = max(0 if start else _in_flight(layout), warm_up(steps[:end]))
+    first = max(0 if start else in_flight(layout), warm_up(steps[:end]))
     count = end - first
     is_full = count >= _LEAST_MEASURED // 10
     if not is_full:
@@ -123,23 +123,6 @@ def lone_latency_s(layout: Placement) -> float:
     run.start()
     run.environment.run()
     return float((run.left - run.entered).max())
-
-
-def _in_flight(layout: Placement) -> int:
-    """Return the number of samples in the mesh at a time, if none has to wait."""
-    graph, link = layout.replication.graph, layout.system.link
-    seconds = np.zeros(len(graph.tasks))
-    np.maximum.at(seconds, layout.replication.task_of, layout.seconds)
-    most = int(layout.hops.max(initial=0))
-    done = [0.0] * len(graph.tasks)
-    for task in graph.order:
-        arrivals = [link.transfer_s(most, graph.tasks[task].input_bytes)]
-        for e in graph.incoming[task]:
-            arrivals.append(done[graph.ends[e][0]] + link.transfer_s(most, graph.edges[e].bytes))
-        done[task] = max(arrivals) + float(seconds[task])
-    ends = zip(done, graph.tasks, strict=True)
-    last = max(time + link.transfer_s(most, task.output_bytes) for time, task in ends)
-    return int(np.ceil(last / bound_of(layout).period_s)) + 1
 
 
 def _affordable(layout: Placement, most_events: int) -> int:

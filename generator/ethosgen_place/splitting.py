@@ -10,7 +10,7 @@ import numpy as np
 from ethosgen.splitting.boxes import meet
 from ethosgen.splitting.choice import Split, SplitRun, Splitter
 from ethosgen.splitting.grid import Grid
-from ethosgen.splitting.means import Means, Weights, cycles_of
+from ethosgen.splitting.means import CostWeights, Means, cycles_of
 from ethosgen.splitting.network import network_of
 from ethosgen.splitting.parts import OperatorPart, bytes_of
 from ethosgen.splitting.reading import PARTIAL, TOTAL
@@ -106,7 +106,7 @@ class NetworkSplitter:
             network.graph, cycles, boundaries, means, merges=merges, always=always
         )
 
-    def split(self, weights: Weights) -> SplitNetwork:
+    def split(self, weights: CostWeights) -> SplitNetwork:
         """Return the parts that cost least; CapacityError if an operator has none that fit."""
         network = self._network
         split = self._splitter.split(weights)

@@ -261,6 +261,9 @@ def test_a_mesh_that_takes_too_long_to_fill_starts_full() -> None:
     assert not simulate_steadily(placed, QUIET).was_full
     short = simulate_steadily(placed, QUIET, most_events=200)
     assert short.was_full and short.is_full
+    assert any(
+        "was full when the simulation began" in s for s in report_lines(report_of(placed, short))
+    )
     assert short.period_s == pytest.approx(bound_of(placed).period_s)
 
 

@@ -10,13 +10,13 @@ from click.testing import CliRunner
 
 from ethosgen.cli import cli
 from ethosgen.frontend.tflite.reader import parse_network
-from ethosgen.splitting.means import Weights
+from ethosgen.splitting.means import CostWeights
 from ethosgen.stages.task_graph import TaskGraph, read_graph
 from ethosgen.values.errors import CapacityError, EthosgenError
 from ethosgen.values.watch import Watch
 from ethosgen_place.bound import bound_of
 from ethosgen_place.buffers import base_bytes
-from ethosgen_place.cutting import Cutting
+from ethosgen_place.cutting import CutSearch
 from ethosgen_place.layout import Placement
 from ethosgen_place.placer import place
 from ethosgen_place.splitting import NetworkSplitter
@@ -117,7 +117,7 @@ def test_of_several_cuts_the_best_bound_is_taken(work: Path) -> None:
         merits.append(bound_of(layout).period_s)
         return layout
 
-    best = Cutting(splitter, "throughput", system().link).best(placed)
+    best = CutSearch(splitter, "throughput", system().link).best(placed)
     assert len(merits) > 1
     assert bound_of(best.layout).period_s == min(merits)
 
@@ -134,7 +134,7 @@ def test_the_hand_overs_are_the_bytes_that_parts_share() -> None:
     x = net.conv2d(net.input((1, 16, 16, 8)), 16, (1, 1))
     network = parse_network(net.build(net.conv2d(x, 4, (3, 3))), "rows")
     splitter = NetworkSplitter(network, [1000, 1000], [0, 1, 2], system(7000), merges=False)
-    graph = splitter.split(Weights()).graph
+    graph = splitter.split(CostWeights()).graph
     first = [task for task in graph.tasks if task.input_bytes]
     second = [task for task in graph.tasks if task.output_bytes]
     assert min(len(first), len(second)) > 1
@@ -147,7 +147,7 @@ def test_the_hand_overs_are_the_bytes_that_parts_share() -> None:
 def test_a_layer_is_cut_along_its_input_channels() -> None:
     net = NetworkBuilder("dense", seed=1)
     network = parse_network(net.build(net.fully_connected(net.input((1, 16384)), 64)), "dense")
-    split = NetworkSplitter(network, [1 << 20], [0, 1], system(18_000)).split(Weights())
+    split = NetworkSplitter(network, [1 << 20], [0, 1], system(18_000)).split(CostWeights())
     graph, cuts = split.graph, split.cuts
     sums = [cut for cut in cuts if "input channels" in cut.ways]
     assert sums, [cut.text for cut in cuts]
@@ -161,4 +161,4 @@ def test_what_no_part_fits_is_named() -> None:
     network = parse_network(network_bytes(), "large")
     splitter = NetworkSplitter(network, [1] * 5, starts_of(network.graph), system(64))
     with pytest.raises(CapacityError, match=r"'large': '.*' has no parts that fit the 64 B of an"):
-        splitter.split(Weights())
+        splitter.split(CostWeights())

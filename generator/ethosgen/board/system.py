@@ -180,7 +180,8 @@ def load_system(path: Path) -> System:
         element for k, each in enumerate(facts.elements) for element in _elements(each, k, path)
     ]
     names = [element.name for element in facts.elements]
-    mesh = facts.mesh and ElementMesh(facts.mesh.columns, facts.mesh.rows, len(elements))
+    size = facts.mesh
+    mesh = None if size is None else ElementMesh(size.columns, size.rows, len(elements))
     asked = _Asked(facts.topology, tuple(facts.links), names, mesh)
     return _complete(facts.link, elements, asked, facts.shared)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ethosgen.splitting.grid import Grid
-from ethosgen.splitting.means import Means, Times, fits, need, times_of
+from ethosgen.splitting.means import Means, PartTimes, fits, need, times_of
 from ethosgen.splitting.parts import OperatorPart, OperatorRun, part_of, parts_of
 from ethosgen.splitting.sums import most_depth, total_cycles, with_sums
 from ethosgen.values.multiples import pieces
@@ -30,7 +30,7 @@ class Candidate:
 
     cut: Grid
     totals: Grid
-    times: Times
+    times: PartTimes
 
     @property
     def parts(self) -> int:
@@ -104,7 +104,7 @@ def layer_alone(graph: Graph, operator: int, depth: int, cycles: Sequence[int]) 
     return Depths(cut, (*[pieces(cycles[operator], depth)] * depth, total))
 
 
-def _busy(pair: tuple[Grid, Times]) -> float:
+def _busy(pair: tuple[Grid, PartTimes]) -> float:
     return pair[1].busy
 
 
@@ -126,7 +126,7 @@ class _Sizing:
         self.limits = Grid.limits(graph.tensors[run.results[-1]].shape)
         self.known: dict[Grid, OperatorPart | None] = {}
 
-    def cuts(self) -> list[tuple[Grid, Times]]:
+    def cuts(self) -> list[tuple[Grid, PartTimes]]:
         """Return cuts whose largest part fits, with the times of all parts."""
         rows, most_columns, channels = self.limits
         for columns in _COLUMNS:
@@ -175,7 +175,7 @@ class _Sizing:
         part = self.largest(cut)
         return _IMPOSSIBLE if part is None else need(part) / self.means.memory_bytes
 
-    def times(self, cut: Grid) -> Times:
+    def times(self, cut: Grid) -> PartTimes:
         """Return the times of all parts."""
         part = self.largest(cut)
         assert part is not None
@@ -192,7 +192,7 @@ class _Sizing:
 
 def _cuts(
     graph: Graph, run: OperatorRun, means: Means, cycles: Sequence[int]
-) -> list[tuple[Grid, Times]]:
+) -> list[tuple[Grid, PartTimes]]:
     return _Sizing(graph, run, means, cycles).cuts() if run.results else []
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from ethosgen.splitting.candidates import Candidate, candidates_of, holds
 from ethosgen.splitting.grid import Grid
-from ethosgen.splitting.means import Means, Weights
+from ethosgen.splitting.means import CostWeights, Means
 from ethosgen.splitting.parts import OperatorPart, OperatorRun, parts_of, results_of
 from ethosgen.splitting.sums import total_cycles, with_sums
 from ethosgen.values.multiples import pieces
@@ -74,7 +74,7 @@ class Splitter:
         self.longest = _LONGEST if merges and not always else 1
         self.known: dict[tuple[int, int], tuple[OperatorRun, list[Candidate]]] = {}
 
-    def split(self, weights: Weights) -> Split | int:
+    def split(self, weights: CostWeights) -> Split | int:
         """Return the cheapest split, or the start of a run of which no part fits."""
         price = 0.0
         while True:
@@ -97,7 +97,7 @@ class Splitter:
             self.known[first, end] = run, found
         return self.known[first, end]
 
-    def cheapest(self, weights: Weights) -> list[Chosen] | int:
+    def cheapest(self, weights: CostWeights) -> list[Chosen] | int:
         """Return the runs with the least cost, or the number of a boundary that none reaches."""
         count = len(self.boundaries) - 1
         costs, last = [0.0], list[tuple[int, Chosen] | None]([None])

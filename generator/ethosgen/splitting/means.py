@@ -12,7 +12,7 @@ BUFFERS = 2
 
 
 @dataclass(frozen=True)
-class Times:
+class PartTimes:
     """The seconds that parts take for each sample.
 
     `busy` is the time for which they occupy their elements: each the longest of its work, its
@@ -39,7 +39,7 @@ class Times:
 
 
 @dataclass(frozen=True)
-class Weights:
+class CostWeights:
     """What counts how much when cuts are chosen: the times, and seconds for each part."""
 
     busy: float = 1.0
@@ -47,7 +47,7 @@ class Weights:
     lone: float = 0.0
     part: float = 0.0
 
-    def cost(self, times: Times, parts: int) -> float:
+    def cost(self, times: PartTimes, parts: int) -> float:
         """Return the cost of parts that together take some times."""
         seconds = self.busy * times.busy + self.links * times.links + self.lone * times.lone
         return seconds + self.part * parts
@@ -84,8 +84,8 @@ def cycles_of(part: OperatorPart, cycles: Sequence[int]) -> int:
     return sum(pieces(cycles[op] * some, whole) for op, some, whole in part.shares())
 
 
-def times_of(part: OperatorPart, cycles: Sequence[int], means: Means) -> Times:
+def times_of(part: OperatorPart, cycles: Sequence[int], means: Means) -> PartTimes:
     """Return the times of a part."""
     work = cycles_of(part, cycles) / means.clock_hz
     read, made = (size / means.bytes_per_s for size in (part.read_bytes, part.made_bytes))
-    return Times(max(work, read, made), read, read + work + made)
+    return PartTimes(max(work, read, made), read, read + work + made)

@@ -36,7 +36,7 @@ NETWORKS = {
     "ResNet-50": large_networks.resnet_50,
     "Transformer, 12 layers": large_networks.transformer,
 }
-EVENTS = 8_000_000
+EVENTS = 10_000_000
 """The most events of a simulation: half a minute of a core."""
 COLUMNS = [
     "network", "KiB", "parts", "elements", "bound /s", "simulated /s", "of the bound",
@@ -85,7 +85,7 @@ class Placed:
             f"{len(facts['tasks']):,}",
             f"{facts['used_elements']:,}",
             rate(bound),
-            f"{rate(speed)} ± {percent(doubt)}{mark}",
+            f"{rate(speed)} ± {percent(doubt) if doubt else '?'}{mark}",
             f"{speed / bound:.2f}",
             percent(hot),
             "links" if self.report.bound.is_link else "elements or ports",

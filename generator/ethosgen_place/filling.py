@@ -20,17 +20,20 @@ _SWEEPS = 50
 """The most sweeps over all tasks; a buffer that delays tasks all around a circle needs more."""
 _ROUNDING = 1e-6
 """A part of a period that is a rounding error."""
+_LONGER, _MOST_LONGER = 1.1, 5.0
+"""Where buffers are too few for the bound, periods by this factor longer, up to so many times."""
 
 
 @dataclass(frozen=True)
 class Filling:
     """The samples that each task has finished and begun when the simulation begins, at 0 s.
 
-    `turn_s` is when sample 0 entered, before that; `arrivals_s` says for each edge how much later
-    than its turn a sample arrives, `ends_s` the same for the end of each task's work.
+    `turns` samples have entered, one each `period_s`; `arrivals_s` says for each edge how much
+    later than its turn a sample arrives, `ends_s` the same for the end of each task's work.
     """
 
-    turn_s: float
+    turns: int
+    period_s: float
     done: Sequence[int]
     begun: Sequence[int]
     ends_s: Sequence[float]
@@ -41,13 +44,22 @@ def empty(layout: Placement) -> Filling:
     """Return the state of an empty mesh."""
     graph = layout.replication.graph
     none = [0] * len(graph.tasks)
-    return Filling(0.0, none, none, [0.0] * len(none), [0.0] * len(graph.edges))
+    return Filling(0, 0.0, none, none, [0.0] * len(none), [0.0] * len(graph.edges))
 
 
 def full(layout: Placement) -> Filling | None:
-    """Return the state of a full mesh, None if buffers are too few to reach the bound."""
+    """Return the state of a full mesh, None if buffers are too few for any."""
+    longer = 1.0
+    while longer < _MOST_LONGER:
+        state = _full(layout, longer * bound_of(layout).period_s)
+        if state is not None:
+            return state
+        longer *= _LONGER
+    return None
+
+
+def _full(layout: Placement, period: float) -> Filling | None:
     graph, counts = layout.replication.graph, layout.replication.counts
-    period = bound_of(layout).period_s
     seconds, ways = _seconds(layout), _ways(layout)
     starts = _starts(layout, period, seconds, ways)
     if starts is None:
@@ -64,7 +76,7 @@ def full(layout: Placement) -> Filling | None:
     if any(begun[j] > done[i] for i, j in graph.ends):
         return None
     arrivals = [float(ends[i]) + way_s for (i, _), way_s in zip(graph.ends, ways, strict=True)]
-    return Filling(-turns * period, done, begun, ends.tolist(), arrivals)
+    return Filling(turns, period, done, begun, ends.tolist(), arrivals)
 
 
 def in_flight(layout: Placement) -> int:

@@ -209,8 +209,8 @@ class _SimulationState:
         self.numbers = list(range(len(self.free_at)))  # one object for each, close in memory
         self.routes: dict[tuple[int, int], _Route] = {}
         latest = max(self.until)
-        turns = start.turn_s + np.arange(latest) * self.period
-        self.entered = np.where(np.arange(latest) < max(start.begun), turns, np.inf)
+        self.entered = np.full(latest, np.inf)
+        self.entered[: max(start.begun)] = [self._turn_s(s) for s in range(max(start.begun))]
         self.left, self.steps = np.full(latest, -np.inf), np.zeros(samples)
         self.runs_out_s = np.inf
         self.events = 0
@@ -247,7 +247,8 @@ class _SimulationState:
 
     def _turn_s(self, sample: int) -> float:
         """Return the time before which a sample may not enter."""
-        return self.begins.turn_s + sample * self.period
+        turns = sample - self.begins.turns
+        return turns * (self.begins.period_s if turns < 0 else self.period)
 
     def let_in(self, edge: int, sample: int) -> None:
         """Send an input as soon as its sample may enter."""

@@ -224,7 +224,7 @@ def test_a_full_mesh_goes_on_by_hand() -> None:
     placed = layout(chain([10, 6], 4), system(3, 1, 0.001), [(0, 0), (2, 0)])
     start = full(placed)
     assert start is not None
-    assert (start.turn_s, start.done, start.begun) == (-0.02, [1, 0], [2, 1])
+    assert (start.turns, start.done, start.begun) == (2, [1, 0], [2, 1])
     run = simulate(placed, 30, QUIET, start)
     assert run.period_s == pytest.approx(0.010)
     assert run.left_s == pytest.approx(0.010 * np.arange(30) - 0.02 + 0.022)
@@ -249,11 +249,15 @@ def test_a_mesh_that_starts_full_has_the_period_of_one_that_was_filled(seed: int
     assert run.period_s >= bound_of(placed).period_s
 
 
-def test_a_mesh_short_of_buffers_does_not_start_full() -> None:
+def test_a_mesh_short_of_buffers_starts_with_a_longer_period() -> None:
     edges = {("a", "b"): 1, ("b", "c"): 1, ("c", "d"): 1, ("a", "d"): 1}
     placed = layout(graph(dict.fromkeys("abcd", 10), edges), system(2, 2), SQUARE)
-    assert full(placed) is not None
-    assert full(Placement(placed.replication, placed.system, placed.elements, [2, 2, 2, 1])) is None
+    tight = Placement(placed.replication, placed.system, placed.elements, [2, 2, 2, 1])
+    usual, start = full(placed), full(tight)
+    assert usual is not None and start is not None
+    assert usual.period_s == pytest.approx(0.010) and start.period_s > 0.012
+    filled, run = simulate(tight, 200, QUIET), simulate(tight, 200, QUIET, start)
+    assert run.period_s == pytest.approx(filled.period_s, rel=0.01)
 
 
 def test_a_mesh_that_takes_too_long_to_fill_starts_full() -> None:

@@ -442,3 +442,8 @@ int32_t acl_reshape_f32(const float *input, float *output, const int32_t *layer)
 {
     return reshape(input, output, layer);
 }
+
+int32_t acl_l2_pool_f32(const float *input, float *output, const float *bounds, const int32_t *layer)
+{
+    return pool(PoolingType::L2, input, output, bounds, layer);
+}

@@ -77,6 +77,7 @@ int32_t acl_max_pool_f32(const float *input, float *output, const float *bounds,
 int32_t acl_average_pool_s8(const int8_t *input, int8_t *output, const int32_t *layer);
 int32_t acl_average_pool_f32(const float *input, float *output, const float *bounds,
                              const int32_t *layer);
+int32_t acl_l2_pool_f32(const float *input, float *output, const float *bounds, const int32_t *layer);
 
 /* `scales`: of both inputs and of the output. */
 int32_t acl_elements_s8(const int8_t *input, const int8_t *input2, int8_t *output,

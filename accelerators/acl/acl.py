@@ -12,7 +12,7 @@ _ELEMENTS = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM", "DIV", "SQUARED_DIFFEREN
 _EXTREMES = ("MAXIMUM", "MINIMUM")
 _MOST = float(np.finfo(np.float32).max)
 """TensorFlow Lite bounds all floats by it: infinities become it."""
-_BOUNDED = ("ADD", "SUB", "MUL", "DIV", "MAX_POOL_2D", "AVERAGE_POOL_2D")
+_BOUNDED = ("ADD", "SUB", "MUL", "DIV", "MAX_POOL_2D", "AVERAGE_POOL_2D", "L2_POOL_2D")
 """Operators of float32 that the wrapper bounds itself, always."""
 _BOUNDS = {
     "NONE": (-_MOST, _MOST),
@@ -21,6 +21,7 @@ _BOUNDS = {
     "RELU_N1_TO_1": (-1.0, 1.0),
 }
 _INT8 = (-128, 127)
+_REDUCTIONS = ("MEAN", "REDUCE_MAX")
 
 
 class Acl:
@@ -44,6 +45,8 @@ class Acl:
             numbers = _flat(terms) + tail
         elif code == "FULLY_CONNECTED":
             numbers = [_rows(terms), terms["weights_channels"], terms["weights_batches"], *tail]
+        elif code in _REDUCTIONS:
+            numbers = _whole_image(site) + tail
         elif code in _EXTREMES:  # of one quantization: that of whole numbers has no rounding
             numbers = [_ELEMENTS.index(code), terms["output_elements"], 0, 0, 0, *tail[2:]]
             arrays["scales"] = np.ones(3, np.float32)
@@ -58,6 +61,8 @@ class Acl:
     def takes(self, site):
         """Return why the library cannot take a layer."""
         kind = site.terms["dtype"]
+        if site.main.code in _REDUCTIONS and _axes(site) not in ([1, 2], [2, 3]):
+            return "it reduces other axes than those of an image"
         weights = site.tensors.get("weights")
         if weights is not None and weights.dtype != kind:
             return f"its weights are {weights.dtype}, not {kind}"
@@ -90,6 +95,21 @@ def _flat(terms):
     """Return the numbers of a window of one pixel: FULLY_CONNECTED."""
     sides = [1, 1, terms["weights_channels"], 1, 1, 1, 1, terms["weights_batches"]]
     return [_rows(terms), *sides, 1, 1, 0, 0, 0, 0, 1, 1]
+
+
+def _axes(site):
+    return sorted(int(axis) % 4 for axis in site.tensors["input2"].array().ravel())
+
+
+def _whole_image(site):
+    """Return the numbers of a window that is an image; channels may come last or second."""
+    batches, *sizes = site.terms["input_shape"]
+    if _axes(site) == [1, 2]:
+        height, width, channels = sizes
+    else:
+        batches, height, width, channels = batches * sizes[0], *sizes[1:], 1
+    image = [batches, height, width, channels, height, width, 1, 1, channels]
+    return [*image, 1, 1, 0, 0, 0, 0, 1, 1]
 
 
 def _scales(site):

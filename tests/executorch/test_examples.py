@@ -22,7 +22,7 @@ from tests.support.recipes import recipe
 pytestmark = [pytest.mark.slow, needs_torch]
 
 SCRIPT = ROOT / "tests" / "executorch" / "lower_examples.py"
-EXAMPLES = ("add_two", "softmax", "qadd2", "layers")
+EXAMPLES = ("add_two", "softmax", "qadd2", "layers", "lstm")
 NPUS = ("ethos-u55-128", "ethos-u85-256")
 
 

@@ -146,6 +146,34 @@ def test_floats_on_a_library_within_the_allowed_steps(steps: float, deep: str) -
         assert np.abs(one - other).max() <= np.abs(other).max() / 256
 
 
+def _over_images(*operators: Any) -> tvm.IRModule:
+    """Build a module of operators on one input of channels, rows and columns."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorType((1, 4, 8, 8), "float32"))
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            ends = [builder.emit(make(x)) for make in operators]
+            result = builder.emit_output(relax.Tuple(ends))
+        builder.emit_func_output(result)
+    return builder.get()
+
+
+@needs_qemu_user
+@pytest.mark.acl
+def test_pools_of_whole_images_are_the_librarys() -> None:
+    module = _over_images(
+        lambda x: relax.op.nn.adaptive_avg_pool2d(x, (1, 1)),
+        lambda x: relax.op.mean(x, [2, 3]),
+    )
+    partitioned = partition_for_arm_compute_lib(module, allow_difference=1.0)
+    assert all(support.is_supported for support in support_report(partitioned))
+    samples = [[np.random.default_rng(i).normal(size=(1, 4, 8, 8)).astype("f4")] for i in range(3)]
+    ours, theirs = (run(m, samples) for m in (simulate_accelerators(partitioned), module))
+    for mine, other in zip(ours, theirs, strict=True):
+        for one, two in zip(mine, other, strict=True):
+            np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
+
+
 def _layer(*clamp: Any, seed: int = 3) -> tvm.IRModule:
     """Build a convolution of floats with a bias, as importers write it, and a clamp."""
     values = np.random.default_rng(seed)

@@ -317,6 +317,7 @@ _BUILD: Mapping[str, Build] = {
     "FULLY_CONNECTED": _fully_connected,
     "AVERAGE_POOL_2D": _pool,
     "MAX_POOL_2D": _pool,
+    "L2_POOL_2D": _pool,
     "ADD": _sum,
     "SUB": _sum,
     "MUL": _product,

@@ -28,7 +28,7 @@ from ethosgen.values.rescaling import (
 LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 TRANSPOSED = "TRANSPOSE_CONV"
 """A layer too, but its input comes last."""
-POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
+POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
 SUMS = ("ADD", "SUB")
 CLAMPS = ("RELU", "RELU6", "RELU_N1_TO_1")
 """Operators that only narrow activation_min and activation_max if they keep the scale."""

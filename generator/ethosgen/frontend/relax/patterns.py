@@ -248,8 +248,8 @@ FLOAT_PATTERNS: Sequence[FloatComposite] = (
         for name in ("relax.nn.conv1d", "relax.nn.conv2d", "relax.matmul")
     ),
     *(
-        FloatComposite(name, partial(_float_unary, name))
-        for name in ("relax.nn.max_pool2d", "relax.nn.avg_pool2d")
+        FloatComposite(f"relax.{name}", partial(_float_unary, f"relax.{name}"))
+        for name in ("nn.max_pool2d", "nn.avg_pool2d", "nn.adaptive_avg_pool2d", "mean")
     ),
     *(FloatComposite(name, partial(_float_binary, name)) for name in BINARIES[:6]),
 )

@@ -54,11 +54,11 @@ operators into [parts](../docs/place.md#operators-larger-than-an-element). The c
 
 *bound* is the most samples per second that the placement allows, *simulated* what the simulation of
 every transfer on every link reaches, which never exceeds the bound. *parts* are tasks, and each has
-one or more replicas. *±* is half the width of the 95 % confidence interval; *not steady* means
-that the period still changed by more than 1 %. *hottest link* is the share of the time for which
-the most loaded link is busy. *runs cut by* counts the runs of operators that are cut along each
-axis. *?* means too few samples for an interval. The times are those of one core, in use by others at the same time; each placement is the best
-of several cuts, which were all placed.
+one or more replicas. *±* is half the width of the 95 % confidence interval, *?* means too few
+samples for one; *not steady* means that the period still changed by more than 1 %. *hottest link*
+is the share of the time for which the most loaded link is busy. *runs cut by* counts the runs of
+operators that are cut along each axis. The times are those of one core, in use by others at the
+same time; each placement is the best of several cuts, which were all placed.
 
 """
 

@@ -62,6 +62,6 @@ def rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
     table = []
     for model in figures:
         by = [model.get(key) or {} for key in COMPILERS]
-        cells = [one.get(kind) for kind in kinds.values() for one in by]
+        cells = [costs.get(kind) for kind in kinds.values() for costs in by]
         table.append([model["name"], *("-" if c is None else f"{c:,}" for c in cells)])
     return ["network", *head], table

@@ -76,8 +76,11 @@ def verified(model: Path, *options: object) -> Figures:
 def rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
     """Return a table's head and rows: where a figure changes, both values."""
     table = [
-        [one["name"], *(cell(*(one[v].get(key) for v in VARIANTS)) for key in COLUMNS.values())]
-        for one in figures
+        [
+            network["name"],
+            *(cell(*(network[v].get(key) for v in VARIANTS)) for key in COLUMNS.values()),
+        ]
+        for network in figures
     ]
     return ["network", *COLUMNS], table
 
@@ -86,13 +89,13 @@ def band_rows(figures: Iterable[Figures]) -> tuple[list[str], list[list[str]]]:
     """Return the table of bands: the arena without them, the least with them, and the cost."""
     table = [
         [
-            one["name"],
-            f"{one['after']['arena_bytes']:,}",
-            f"{one['bands']['arena_bytes']:,}",
-            f"{one['bands']['instructions'] / one['after']['instructions']:.3f}",
+            network["name"],
+            f"{network['after']['arena_bytes']:,}",
+            f"{network['bands']['arena_bytes']:,}",
+            f"{network['bands']['instructions'] / network['after']['instructions']:.3f}",
         ]
-        for one in figures
-        if "bands" in one
+        for network in figures
+        if "bands" in network
     ]
     return ["network", "arena B", "least with bands, B", "instructions, ratio"], table
 

@@ -329,8 +329,8 @@ def main() -> int:
             for some in groups([p for p in paths if (kind, p.stem, on) not in known], size)
         ]
         for kind, on, options, some in work if not arguments.render else ():
-            for name, found in measure(some, options):
-                figures.append({"kind": kind, "network": name, "on": on, **found})
+            for name, use in measure(some, options):
+                figures.append({"kind": kind, "network": name, "on": on, **use})
                 console.print(figures[-1])
             store(RESULTS, figures)
     for figure in threads(known) if not arguments.render else ():

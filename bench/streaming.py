@@ -52,22 +52,22 @@ LARGE_LIMITS = {
 
 def heads() -> list[Figures]:
     """Measure a network with less and less SRAM, with the NPU and with the CPU alone."""
-    found = []
+    rows = []
     for limit in LIMITS:
         options = ("--sram-limit", limit) if limit else ()
         npu = optimizer.verified(VWW, "--npu", FIRMWARE_NPU, "--offload", "auto", *options)
         alone = optimizer.verified(VWW, "--npu", "none", *options)
-        found.append(
+        rows.append(
             {
                 "limit": limit,
-                "on_cpu": sum(one["on"] == "cpu" for one in npu["operators"]),
+                "on_cpu": sum(operator["on"] == "cpu" for operator in npu["operators"]),
                 "operators": len(npu["operators"]),
                 "arena_bytes": npu["ram_bytes"]["arena"],
                 "milliseconds": npu["headline"]["time"]["milliseconds"],
                 "alone_milliseconds": alone["headline"]["time"]["milliseconds"],
             }
         )
-    return found
+    return rows
 
 
 def slices() -> list[Figures]:
@@ -103,13 +103,13 @@ def head_table(figures: Iterable[Figures]) -> str:
         head,
         [
             [
-                f"{one['limit']:,}" if one["limit"] else "none",
-                f"{one['on_cpu']} of {one['operators']}",
-                f"{one['arena_bytes']:,}",
-                f"{one['milliseconds']:g}",
-                f"{one['alone_milliseconds']:g}",
+                f"{row['limit']:,}" if row["limit"] else "none",
+                f"{row['on_cpu']} of {row['operators']}",
+                f"{row['arena_bytes']:,}",
+                f"{row['milliseconds']:g}",
+                f"{row['alone_milliseconds']:g}",
             ]
-            for one in figures
+            for row in figures
         ],
         0,
     )
@@ -122,13 +122,13 @@ def slice_table(figures: Iterable[Figures]) -> str:
         [*head, "longest slice"],
         [
             [
-                f"`{one['options']}`" if one["options"] else "none",
-                f"{one['arena_bytes']:,}",
-                f"{one['ram_bytes']:,}",
-                f"{one['instructions']:,}",
-                f"{one['slice_instructions']:,}" if one["slice_instructions"] else "",
+                f"`{row['options']}`" if row["options"] else "none",
+                f"{row['arena_bytes']:,}",
+                f"{row['ram_bytes']:,}",
+                f"{row['instructions']:,}",
+                f"{row['slice_instructions']:,}" if row["slice_instructions"] else "",
             ]
-            for one in figures
+            for row in figures
         ],
     )
 
@@ -140,12 +140,12 @@ def large_table(figures: Sequence[Figures]) -> str:
         ["limit", "arena, bytes", "instructions", "ratio"],
         [
             [
-                one["limit"],
-                f"{one['arena_bytes']:,}",
-                f"{one['instructions']:,}",
-                f"{one['instructions'] / whole:.3f}",
+                row["limit"],
+                f"{row['arena_bytes']:,}",
+                f"{row['instructions']:,}",
+                f"{row['instructions'] / whole:.3f}",
             ]
-            for one in figures
+            for row in figures
         ],
     )
 
@@ -178,7 +178,7 @@ COLUMNS = {title: key for title, key in optimizer.COLUMNS.items() if key != "cyc
 
 def measure_networks(published: Iterable[Published], known: list[Figures]) -> Iterator[Figures]:
     """Yield the figures of networks, those that are known without measuring them again."""
-    by_digest = {one["digest"]: one for one in known}
+    by_digest = {figures["digest"]: figures for figures in known}
     for network in published:
         digest = digest_of(network.data)
         if digest not in by_digest:
@@ -208,7 +208,7 @@ def _both(network: Published) -> Figures:
 
 def whole_integers(published: Iterable[Published]) -> list[Published]:
     """Return the networks outside of folders with many small ones, if their layers are integer."""
-    folders = by_folder(published, lambda one: (one.source, one.folder))
+    folders = by_folder(published, lambda network: (network.source, network.folder))
     few = [network for _, those in folders if len(those) <= MANY for network in those]
     return [network for network in few if _is_integer(network)]
 
@@ -225,15 +225,15 @@ def _is_integer(published: Published) -> bool:
 def networks_page(figures: Iterable[Figures]) -> str:
     """Return evidence/streaming.md."""
     rows, refused = [], []
-    for one in figures:
-        if "refusal" in one:
-            refused.append(f"- {one['source']}, {one['name']}: {one['refusal']}")
+    for network in figures:
+        if "refusal" in network:
+            refused.append(f"- {network['source']}, {network['name']}: {network['refusal']}")
             continue
-        before, after, bands = one["before"], one["after"], one["bands"]
+        before, after, bands = network["before"], network["after"], network["bands"]
         rows.append(
             [
-                one["source"],
-                one["name"],
+                network["source"],
+                network["name"],
                 *(optimizer.cell(before[key], after[key]) for key in COLUMNS.values()),
                 f"{bands['arena_bytes']:,}",
                 f"{bands['instructions'] / after['instructions']:.3f}",
@@ -253,11 +253,11 @@ def write_pages(results: Figures) -> None:
 
 def docs_page(page: str, results: Figures) -> str:
     """Return docs/streaming.md with the tables of these figures."""
-    for name, one in DOCS_TABLES.items():
+    for name, docs_table in DOCS_TABLES.items():
         if name not in results:
             continue
         begin, end = f"<!-- {name}: start -->\n", f"<!-- {name}: end -->"
-        page = between(page, begin, end, f"\n{one.write(results[name])}\n\n")
+        page = between(page, begin, end, f"\n{docs_table.write(results[name])}\n\n")
     return page
 
 
@@ -270,18 +270,18 @@ def main() -> None:
     arguments = parser.parse_args()
     results = load(RESULTS, {})
     try:
-        for name, one in DOCS_TABLES.items():
+        for name, docs_table in DOCS_TABLES.items():
             if not arguments.render and arguments.only in (None, name):
                 console.print(f"{name} ...")
-                results[name] = one.measure()
+                results[name] = docs_table.measure()
                 store(RESULTS, results)
         if not arguments.render and arguments.only in (None, "networks"):
             known = results.get("networks", []) if arguments.only else []
-            found: list[Figures] = []
+            measured: list[Figures] = []
             for figures in measure_networks(whole_integers(networks(arguments.also)), known):
-                found.append(figures)
-                store(RESULTS, results | {"networks": found})
-            results["networks"] = found
+                measured.append(figures)
+                store(RESULTS, results | {"networks": measured})
+            results["networks"] = measured
     except RuntimeError as error:
         sys.exit(str(error))
     write_pages(results)

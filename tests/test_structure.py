@@ -1,7 +1,9 @@
-"""The imports of the package make no circle, and each class has a name of its own."""
+"""Imports make no circle, each class has a name of its own, and names say what they hold."""
 
 import ast
+import re
 from collections import defaultdict
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,6 +17,21 @@ from tests.support.structure import (
     houses,
     module_imports,
 )
+
+SOURCES = (
+    "accelerators",
+    "bench",
+    "demo",
+    "generator",
+    "templates",
+    "tests",
+    "tools",
+    "zephyr_app",
+)
+VAGUE = {"found", "given", "made", "one"}
+_WORD = rf"\b(?:{'|'.join(VAGUE)})\b"
+VAGUE_BINDING = re.compile(rf"(?:\b(?:as|case|def)\s+|\*){_WORD}|{_WORD}\s*(?:[:=,)\]}}]|in\b)")
+"""How a file looks that may give one of these names; most others need not be parsed."""
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
@@ -59,3 +76,71 @@ def test_no_two_classes_have_the_same_name() -> None:
     assert len(places) > 500, "the classes were not found"
     shared = (f"{name}: {', '.join(where)}" for name, where in places.items() if len(where) > 1)
     assert not (first := next(shared, "")), f"one word, one meaning; {first}"
+
+
+def bound_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Yield the names that a file gives to values, parameters and functions, and their lines.
+
+    A name that it imports is another file's.
+    """
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name, node.lineno
+            case ast.arg(arg=name):
+                yield name, node.lineno
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name, node.lineno
+            case (
+                ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+            ):
+                yield name, node.lineno
+
+
+def test_names_say_what_they_hold() -> None:
+    paths = [path for folder in SOURCES for path in sorted((ROOT / folder).rglob("*.py"))]
+    assert len(paths) > 1500, "the sources were not found"
+    vague = []
+    for path in paths:
+        text = path.read_text()
+        if path.is_relative_to(ROOT / "templates") and "{{ " in text:
+            continue  # Jinja, not Python yet
+        if VAGUE_BINDING.search(text):
+            place = path.relative_to(ROOT)
+            names = bound_names(ast.parse(text))
+            vague += [f"{place}:{line}: {name}" for name, line in names if name in VAGUE]
+    assert not vague, "call them by what they hold:\n" + "\n".join(vague)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "one = 1",
+        "one, (two, *three) = values",
+        "for one in values: pass",
+        "with open(path) as one: pass",
+        "try: pass\nexcept ValueError as one: pass",
+        "ones = [one for one in values]",
+        "key = lambda one: one.name",
+        "if (one := values.pop()): pass",
+        "def one(): pass",
+        "def first(*, one=1): pass",
+        "def first(*one): pass",
+        "async def first(**one): pass",
+        "class Pair:\n    one: int",
+        "self.one = 1",
+        "match values:\n    case [1, *one]: pass",
+        "match values:\n    case {'a': one}: pass",
+        "match values:\n    case int() as one: pass",
+    ],
+)
+def test_each_binding_is_seen(source: str) -> None:
+    assert VAGUE_BINDING.search(source)
+    assert [line for name, line in bound_names(ast.parse(source)) if name == "one"]
+
+
+def test_a_name_that_is_read_or_imported_is_not_bound() -> None:
+    source = "from other import one\nprint(one, other.one, call(one=1))"
+    assert not [*bound_names(ast.parse(source))]

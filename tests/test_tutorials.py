@@ -33,16 +33,16 @@ void NPU_HP_IRQHandler(void);
 
 def commands_of(page: Path) -> list[tuple[list[str], list[str]]]:
     """Return the words of each command of a page, and the lines that it shows."""
-    found: list[tuple[list[str], list[str]]] = []
+    commands: list[tuple[list[str], list[str]]] = []
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
     for line in re.findall(r"^ {4}(.*)$", text, re.M):
         if line.startswith("$ ethosgen "):
-            found.append((line.split()[2:], []))
+            commands.append((line.split()[2:], []))
         elif line.startswith("ethosgen "):
-            found.append((line.split()[1:], []))
-        elif found and not line.startswith("$"):
-            found[-1][1].append(line)
-    return found
+            commands.append((line.split()[1:], []))
+        elif commands and not line.startswith("$"):
+            commands[-1][1].append(line)
+    return commands
 
 
 def form(line: str) -> str:

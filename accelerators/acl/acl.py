@@ -83,8 +83,8 @@ class Acl:
         named = [site.main.options.get("fused_activation_function", "NONE")]
         place = [operator.index for operator in site.operators].index(site.main.index)
         named += [operator.code for operator in site.operators[place + 1 :]]
-        found = [_BOUNDS.get(name, _BOUNDS["NONE"]) for name in named]
-        return max(least for least, _ in found), min(most for _, most in found)
+        bounds = [_BOUNDS.get(name, _BOUNDS["NONE"]) for name in named]
+        return max(least for least, _ in bounds), min(most for _, most in bounds)
 
 
 def _rows(terms):
@@ -116,11 +116,11 @@ def _scales(site):
     """Return the scales of the inputs, the output, and of weights for each output channel."""
     terms = site.terms
     if site.main.code in _ELEMENTS:
-        found = [terms[f"{name}_scale"] for name in ("input", "input2", "output")]
+        scales = [terms[f"{name}_scale"] for name in ("input", "input2", "output")]
     elif "weights" in site.tensors:
         own = list(site.tensors["weights"].quantization.scale)
         channels = terms["output_channels"]
-        found = [terms["input_scale"], terms["output_scale"], *(own * channels)[:channels]]
+        scales = [terms["input_scale"], terms["output_scale"], *(own * channels)[:channels]]
     else:
-        found = [terms["input_scale"], terms["output_scale"]]
-    return np.array(found, np.float32)
+        scales = [terms["input_scale"], terms["output_scale"]]
+    return np.array(scales, np.float32)

@@ -39,18 +39,22 @@ class CmsisNn:
         terms = site.terms
         columns = terms["output_channels"] if terms["output_rank"] else 1
         rows = terms["output_elements"] // columns
-        found = {"rows": rows, "columns": columns, "fours": rows // 4, "ones": rows % 4}
+        own_terms = {"rows": rows, "columns": columns, "fours": rows // 4, "ones": rows % 4}
         depth, taps = terms["input_channels"] if terms["input_rank"] else 1, 1
         if site.main.code == "FULLY_CONNECTED":
             depth = terms["weights_channels"]
         elif "kernel_h" in terms:
             taps = terms["kernel_h"] * terms["kernel_w"]
-            found |= _kinds(terms, taps)
-            found["pixels"] = terms["input_batches"] * terms["input_h"] * terms["input_w"]
-        found |= {"taps": taps, "blocks": -(-depth * taps // 16), "input_blocks": -(-depth // 16)}
+            own_terms |= _kinds(terms, taps)
+            own_terms["pixels"] = terms["input_batches"] * terms["input_h"] * terms["input_w"]
+        own_terms |= {
+            "taps": taps,
+            "blocks": -(-depth * taps // 16),
+            "input_blocks": -(-depth // 16),
+        }
         if site.main.code == "SOFTMAX":
-            found |= _softmax(terms["beta"], terms["input_scale"], terms["dtype"])
-        return found
+            own_terms |= _softmax(terms["beta"], terms["input_scale"], terms["dtype"])
+        return own_terms
 
     def takes(self, site):
         """Return why CMSIS-NN cannot take a layer."""

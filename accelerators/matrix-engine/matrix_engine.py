@@ -37,8 +37,8 @@ def _spans(sizes, axis, before):
         end = min(sizes[f"input_{axis}"] - start, sizes[f"kernel_{axis}"])
         return max(-start, 0), max(end - max(-start, 0), 0)
 
-    found = groupby(overlap(output) for output in range(sizes[f"output_{axis}"]))
-    return [(len(list(outputs)), kernel) for (_, kernel), outputs in found]
+    runs = groupby(overlap(output) for output in range(sizes[f"output_{axis}"]))
+    return [(len(list(outputs)), kernel) for (_, kernel), outputs in runs]
 
 
 def _sizes(site):

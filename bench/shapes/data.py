@@ -106,7 +106,7 @@ class Row:
 
     def ratio(self, core: str, whose: str, unit: str = INSTRUCTIONS) -> float | None:
         """Return our cycles or instructions over another's; None without both."""
-        figures = (self.figure(core, one, unit) for one in (OURS, whose))
+        figures = (self.figure(core, owner, unit) for owner in (OURS, whose))
         ours, theirs = (figure.count(unit) if figure else None for figure in figures)
         return ours / theirs if ours is not None and theirs else None
 

@@ -20,10 +20,10 @@ def base_bytes(graph: TaskGraph, task: int) -> int:
     inputs = sum(
         graph.edges[e].bytes * (graph.edges[e].buffers or LEAST) for e in graph.incoming[task]
     )
-    made = needs.made_bytes
-    if made is None:
-        made = sum(graph.edges[e].bytes for e in graph.outgoing[task])
-    return needs.memory_bytes + inputs + LEAST * (needs.input_bytes + made + needs.output_bytes)
+    written = needs.made_bytes
+    if written is None:
+        written = sum(graph.edges[e].bytes for e in graph.outgoing[task])
+    return needs.memory_bytes + inputs + LEAST * (needs.input_bytes + written + needs.output_bytes)
 
 
 def wanted_depths(graph: TaskGraph, counts: Sequence[int]) -> list[int]:

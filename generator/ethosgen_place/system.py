@@ -265,8 +265,8 @@ class MeshSystem(GraphTable):
         drawn = self._draw(1).random(len(first)) < self.defects.broken_link_rate
         pairs = set(zip(first[drawn].tolist(), second[drawn].tolist(), strict=True))
         for link in self.broken_link:
-            one, other = sorted(y * width + x for x, y in link.between)
-            pairs.add((one, other))
+            smaller, larger = sorted(y * width + x for x, y in link.between)
+            pairs.add((smaller, larger))
         return frozenset(pairs)
 
     @cached_property

@@ -126,7 +126,7 @@ class _Lives:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.made = {t: op.index for op in graph.operators for t in op.outputs}
+        self.makers = {t: op.index for op in graph.operators for t in op.outputs}
         self.used: dict[int, list[int]] = {}
         for op in graph.operators:
             for tensor in dict.fromkeys(op.inputs):
@@ -137,7 +137,7 @@ class _Lives:
     def crossing(self) -> Sequence[int]:
         """The bytes that are alive between each operator and the one before it."""
         changes = [0] * (len(self.graph.operators) + 1)
-        for tensor, maker in self.made.items():
+        for tensor, maker in self.makers.items():
             last = max(self.used.get(tensor, [maker]))
             changes[maker + 1] += self.graph.tensors[tensor].bytes
             changes[last + 1] -= self.graph.tensors[tensor].bytes
@@ -153,7 +153,7 @@ class _Lives:
         }
         inner = [
             (maker, max(self.used[tensor]), self.graph.tensors[tensor].bytes)
-            for tensor, maker in self.made.items()
+            for tensor, maker in self.makers.items()
             if first <= maker < end and self.used.get(tensor) and max(self.used[tensor]) < end
         ]
         alive = [sum(size for a, b, size in inner if a <= op <= b) for op in range(first, end)]
@@ -172,13 +172,13 @@ class _Lives:
         return sum(
             self.graph.tensors[tensor].bytes
             for tensor in dict.fromkeys(self.graph.outputs)
-            if first <= self.made.get(tensor, -1) < end
+            if first <= self.makers.get(tensor, -1) < end
         )
 
     def hand_overs(self, stage_of: Sequence[int]) -> dict[tuple[int, int], int]:
         """Return the bytes from each stage to each other one that needs its tensors."""
         frames: dict[tuple[int, int], int] = {}
-        for tensor, maker in self.made.items():
+        for tensor, maker in self.makers.items():
             sender = stage_of[maker]
             for receiver in {stage_of[user] for user in self.used.get(tensor, ())} - {sender}:
                 pair = sender, receiver

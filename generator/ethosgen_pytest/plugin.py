@@ -32,10 +32,10 @@ def ethosgen_verify() -> Verify:
         from ethosgen.workspace.file import Budget
 
         __tracebackhide__ = True  # the sentence says more than our frames
-        given = {"ms": max_ms, "ram": max_ram, "flash": max_flash, "stack": max_stack}
-        budget = Budget.model_validate(given)
+        maxima = {"ms": max_ms, "ram": max_ram, "flash": max_flash, "stack": max_stack}
+        budget = Budget.model_validate(maxima)
         run = api.verify(*networks, **options)
-        exceeded = [one for one in limits(budget, run.report, None) if not one.passed]
+        exceeded = [limit for limit in limits(budget, run.report, None) if not limit.passed]
         if not run.passed:
             findings = [
                 f"{title}: {text}"
@@ -44,7 +44,7 @@ def ethosgen_verify() -> Verify:
             ]
             pytest.fail("\n".join([*run.report.headline.lines(), *findings]), pytrace=False)
         if exceeded:
-            told = [f"budget of {one.name}: {one.text()}" for one in exceeded]
+            told = [f"budget of {limit.name}: {limit.text()}" for limit in exceeded]
             pytest.fail("\n".join([*run.report.headline.lines(), *told]), pytrace=False)
         return run
 

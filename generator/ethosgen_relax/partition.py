@@ -97,9 +97,9 @@ def partition_for_accelerators(
 
     InputError for an unknown name, an empty list or two accelerators of one name.
     """
-    found = [find_executor(str(name), allow_difference) for name in accelerators]
-    executors = {executor.codegen: executor for executor in found}
-    if not found or len(executors) < len(found):
+    chosen = [find_executor(str(name), allow_difference) for name in accelerators]
+    executors = {executor.codegen: executor for executor in chosen}
+    if not chosen or len(executors) < len(chosen):
         raise InputError(
             "pass at least one accelerator, and each once (one NPU at most), "
             f"not {', '.join(map(str, accelerators)) or 'none'}"
@@ -160,10 +160,10 @@ def executors_of(module: tvm.IRModule) -> tuple[str, list[str]] | None:
 
     None for a module without partitions.
     """
-    found = [executor_of_partition(f) for _, f in module.functions_items() if is_partition(f)]
-    names = dict.fromkeys((executor.codegen == ETHOSU, executor.name) for executor in found)
+    executors = [executor_of_partition(f) for _, f in module.functions_items() if is_partition(f)]
+    names = dict.fromkeys((executor.codegen == ETHOSU, executor.name) for executor in executors)
     npu = next((name for is_npu, name in names if is_npu), "")
-    return (npu, [name for is_npu, name in names if not is_npu]) if found else None
+    return (npu, [name for is_npu, name in names if not is_npu]) if executors else None
 
 
 def executor_of_partition(function: Any) -> Executor:

@@ -56,7 +56,7 @@ class StudyData:
         self.runs: dict[str, tuple[Source, ShardRun]] = {}
         """All shards to run, equal ones once."""
         self.rows = [row for table in study.data for row in self._rows(table, study, points)]
-        self.found: set[str] = set()
+        self.stored: set[str] = set()
         self.faults: dict[str, str] = {}
         self._kept = 0
 
@@ -69,17 +69,17 @@ class StudyData:
             if retry_refused and read_refusal(value):
                 self._store.drop(key)
             elif self._is_value(key, value):
-                self.found.add(key)
-        self._kept = len(self.found)
+                self.stored.add(key)
+        self._kept = len(self.stored)
 
     def tally(self) -> Tally:
         """Return the number of shards in each state."""
-        computed = len(self.found) - self._kept
+        computed = len(self.stored) - self._kept
         return Tally(len(self.runs), self._kept, computed, len(self.faults))
 
     def batches(self) -> Iterator[Batch]:
         """Yield a job for each missing shard, those of a runner in succession."""
-        missing = [key for key in self.runs if key not in self.found]
+        missing = [key for key in self.runs if key not in self.stored]
         turns: dict[tuple[int, ShardRunner], list[str]] = {}
         for key in missing:
             source, run = self.runs[key]
@@ -98,7 +98,7 @@ class StudyData:
         if not answer.was_there:
             self._store.put(answer.key, value)
         self._kept += answer.was_there  # another sweep computed it meanwhile
-        self.found.add(answer.key)
+        self.stored.add(answer.key)
 
     def results(self) -> tuple[LabelledResult, ...]:
         """Return all figures, by data, network and NPU."""
@@ -116,7 +116,7 @@ class StudyData:
         for on, keys in row.keys.items():
             outputs[on] = []
             for key, shard in zip(keys, row.shards, strict=True):
-                value = self._store.get(key) if key in self.found else None
+                value = self._store.get(key) if key in self.stored else None
                 if value is None:
                     why = self.faults.get(key, "a shard is not in the store")
                     return replace(row.result, refusal=f"{on}: {why}", may_pass=True)

@@ -75,11 +75,11 @@ class Todo:
         kind = "front" if self.study.front else "point"
         self.keys = [f"{key_of(point, facts[point.setting.board], kind)}" for point in self.points]
         self.store = Store.make(asked.store or default_store())
-        self.found: dict[str, tuple[Result, ...]] = {}
+        self.results: dict[str, tuple[Result, ...]] = {}
         if asked.retry_refused:
             self._forget_refused()
         self.look()
-        self.kept = len(self.found)
+        self.kept = len(self.results)
         self.faults: dict[str, str] = {}
         self.data = StudyData(self.study, asked.study, self.points, self.store)
         self.data.look(asked.retry_refused)
@@ -87,9 +87,9 @@ class Todo:
     def look(self) -> None:
         """Find the values that the store has, from this sweep or another."""
         for key in self.keys:
-            results = None if key in self.found else self._kept(key)
+            results = None if key in self.results else self._kept(key)
             if results is not None:
-                self.found[key] = results
+                self.results[key] = results
 
     def _kept(self, key: str) -> tuple[Result, ...] | None:
         data = self.store.get(key)
@@ -107,14 +107,14 @@ class Todo:
 
     def counts(self) -> SweepCounts:
         """Return the number of points and of shards in each state."""
-        computed = len(self.found) - self.kept
+        computed = len(self.results) - self.kept
         shards = self.data.tally()
         return SweepCounts(self.total, self.kept, computed, len(self.faults), shards)
 
     def missing(self) -> list[tuple[str, Point]]:
         """Return keys and points that are still to be computed, each once."""
         pairs = zip(self.keys, self.points, strict=True)
-        return [(key, point) for key, point in dict(pairs).items() if key not in self.found]
+        return [(key, point) for key, point in dict(pairs).items() if key not in self.results]
 
     def batches(self, workers: Callable[[], int]) -> Iterator[Batch]:
         """Yield the missing points, some of one network in each batch, and then the shards.
@@ -145,14 +145,14 @@ class Todo:
         if answer.lasting and answer.value is not None and not answer.was_there:
             self.store.put(answer.key, answer.value)
         self.kept += answer.was_there  # another sweep computed it meanwhile
-        self.found[answer.key] = results
+        self.results[answer.key] = results
 
     def report(self, seconds: float) -> SweepReport:
         """Return all results in the order of the points."""
         results: list[Result] = []
         for key, point in zip(self.keys, self.points, strict=True):
             lost = (Result(point.setting, refusal=self.faults.get(key, ""), may_pass=True),)
-            results += self.found.get(key, lost)
+            results += self.results.get(key, lost)
         report = ComparisonReport(tuple(with_front(results)), find_versions(), seconds)
         return SweepReport(report, self.counts(), self.data.results())
 
@@ -231,7 +231,7 @@ class _Progress:
         both = counts, counts.shards
         done = sum(tally.computed + tally.failed for tally in both)
         left = seconds / max(done, 1) * sum(tally.missing - tally.failed for tally in both)
-        refused = sum(any(r.refusal for r in results) for results in self._todo.found.values())
+        refused = sum(any(r.refusal for r in results) for results in self._todo.results.values())
         parts = [
             *done_of(counts),
             *([f"{refused:,} refused"] if refused else []),

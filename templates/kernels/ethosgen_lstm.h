@@ -87,7 +87,7 @@ static inline values updated(int16_t *cell, const values gates[GATES], int32_t c
     state = bounded(state, lstm->cell_low, lstm->cell_high);
     store(cell, state, count);
     made = bent(shifted(state * lstm->cell_factor, lstm->cell_shift), lines, TANH);
-    made = rescaled(made * gates[OUTPUT], &lstm->made) + to->zero_point;
+    made = rescaled(made * gates[OUTPUT], &lstm->hidden) + to->zero_point;
     return bounded(made, to->low, to->high);
 }
 

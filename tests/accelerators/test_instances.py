@@ -39,9 +39,9 @@ def test_two_instances_compute_two_branches_at_once(tmp_path: Path) -> None:
     folder = write_twins(tmp_path, told)
     network = branches(tmp_path / "branches.tflite")
     report = verified(Recipe((network,), "corstone300", "none", accelerators=(str(folder),)))
-    one, other = busy_times(told)
-    assert len(one) == len(other) == 2 * SAMPLES
-    for (start, end), (other_start, other_end) in zip(one, other, strict=True):
+    first, other = busy_times(told)
+    assert len(first) == len(other) == 2 * SAMPLES
+    for (start, end), (other_start, other_end) in zip(first, other, strict=True):
         assert start < other_end and other_start < end, "the second starts before the first ends"
     assert any("twin[0] beside" in line and "twin[1]" in line for line in report.plan.overlapped)
 

@@ -54,7 +54,7 @@ def live_bytes(schedule: StepSchedule) -> int:
 
 def orders(schedule: StepSchedule) -> list[StepSchedule]:
     """Return the schedule in all orders in which each tensor is written before it is read."""
-    found = []
+    schedules = []
     for steps in itertools.permutations(schedule.steps):
         known = set(schedule.graph.inputs)
         for step in steps:
@@ -62,8 +62,8 @@ def orders(schedule: StepSchedule) -> list[StepSchedule]:
                 break
             known.update(schedule.writes(step))
         else:
-            found.append(replace(schedule, steps=steps))
-    return found
+            schedules.append(replace(schedule, steps=steps))
+    return schedules
 
 
 @st.composite

@@ -39,8 +39,8 @@ def branches(folder: Path, instances: int = 2, *, small: bool = False, **options
     x = net.input((1, 12, 12, 8), name="x")
     ends = []
     for _ in range(2):
-        made = net.conv2d(x, 8, (3, 3), padding="VALID")
-        ends.append(net.max_pool(made, (5, 5), (5, 5)) if small else net.mul(made, made))
+        conv = net.conv2d(x, 8, (3, 3), padding="VALID")
+        ends.append(net.max_pool(conv, (5, 5), (5, 5)) if small else net.mul(conv, conv))
     network = parse_network(net.build(net.add(*ends)), "branches.tflite")
     plan = plan_cpu_only(network, IoStyle.ARENA)
     plan = replace(plan, options=OffloadOptions(schedule=Schedule(**options)))
@@ -128,18 +128,20 @@ def random_sums(seed: int) -> bytes:
     random = np.random.default_rng(seed)
     net = NetworkBuilder("sums", seed=seed)
     shape = (1, int(random.integers(17, 90)))
-    made = [net.input(shape, name=name, **PLAIN) for name in "xy"]
+    tensors = [net.input(shape, name=name, **PLAIN) for name in "xy"]
     for number in range(int(random.integers(8, 24))):
-        one, other = (made[int(i)] for i in random.integers(max(0, len(made) - 7), len(made), 2))
-        if random.random() < 0.6 and one != other:
-            made.append(net.add(one, other, **PLAIN))
+        x, other = (
+            tensors[int(i)] for i in random.integers(max(0, len(tensors) - 7), len(tensors), 2)
+        )
+        if random.random() < 0.6 and x != other:
+            tensors.append(net.add(x, other, **PLAIN))
         elif random.random() < 0.5:
-            made.append(net.relu(one, **PLAIN))
+            tensors.append(net.relu(x, **PLAIN))
         else:
-            product = net.mul(one, other, scale=0.03, zero_point=number)
-            made.append(net.quantize(product, "int8", **PLAIN))
+            product = net.mul(x, other, scale=0.03, zero_point=number)
+            tensors.append(net.quantize(product, "int8", **PLAIN))
     count = int(random.integers(1, 4))
-    return net.build(*dict.fromkeys(made[-count:]))
+    return net.build(*dict.fromkeys(tensors[-count:]))
 
 
 @needs_gcc

@@ -23,7 +23,7 @@ def make_block(
     return Block(name, size, steps, offset=at, is_fixed=at is not None, alignment=alignment)
 
 
-def made(sizes: Sequence[tuple[int, int, int]]) -> tuple[Block, ...]:
+def blocks_of(sizes: Sequence[tuple[int, int, int]]) -> tuple[Block, ...]:
     """Return blocks of (bytes, first step, last step)."""
     return tuple(make_block(f"b{i}", *some) for i, some in enumerate(sizes))
 
@@ -61,9 +61,9 @@ def height(blocks: Sequence[Block]) -> int:
 Distances = dict[tuple[str, str], int]
 
 
-def are_apart(one: Block, other: Block, distances: Distances) -> bool:
+def are_apart(block: Block, other: Block, distances: Distances) -> bool:
     """Return whether two blocks of the same step share no byte, but as an output may."""
-    for lower, upper in ((one, other), (other, one)):
+    for lower, upper in ((block, other), (other, block)):
         distance = distances.get((lower.name, upper.name), lower.bytes)
         if (upper.offset or 0) - (lower.offset or 0) >= min(distance, lower.bytes):
             return True
@@ -94,22 +94,22 @@ def distances_of(blocks: Sequence[Block], trails: Sequence[Trail]) -> Distances:
     return {(blocks[t.output].name, blocks[t.input].name): t.distance for t in trails}
 
 
-def check(found: PlacedBlocks, distances: Distances | None = None) -> None:
-    for block in found.blocks:
+def check(placed: PlacedBlocks, distances: Distances | None = None) -> None:
+    for block in placed.blocks:
         assert block.offset is not None and (block.is_fixed or block.offset % block.alignment == 0)
-    for first, second in itertools.combinations(found.blocks, 2):
+    for first, second in itertools.combinations(placed.blocks, 2):
         both_fixed = first.is_fixed and second.is_fixed
         are_together = first.steps & second.steps and not both_fixed
         assert not are_together or are_apart(first, second, distances or {})
-    assert found.bytes == height(found.blocks) >= found.bound_bytes
+    assert placed.bytes == height(placed.blocks) >= placed.bound_bytes
 
 
 @given(puzzles())
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_order_of_placing_needs_fewer_bytes(puzzle: Puzzle) -> None:
-    found, distances = place(*puzzle), distances_of(*puzzle)
-    check(found, distances)
-    assert found.bytes == least(puzzle[0], distances) == found.bound_bytes
+    placed, distances = place(*puzzle), distances_of(*puzzle)
+    check(placed, distances)
+    assert placed.bytes == least(puzzle[0], distances) == placed.bound_bytes
 
 
 @given(puzzles())
@@ -117,12 +117,12 @@ def test_no_order_of_placing_needs_fewer_bytes(puzzle: Puzzle) -> None:
 def test_the_exact_search_alone_finds_as_few(puzzle: Puzzle) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(placement, "CHANGES", 0)
-        found = place.__wrapped__(*puzzle)
-    check(found, distances_of(*puzzle))
-    assert found.bytes == least(puzzle[0], distances_of(*puzzle)) == found.bound_bytes
+        placed = place.__wrapped__(*puzzle)
+    check(placed, distances_of(*puzzle))
+    assert placed.bytes == least(puzzle[0], distances_of(*puzzle)) == placed.bound_bytes
 
 
-HARD = made(
+HARD = blocks_of(
     [
         (3072, 0, 1), (2048, 1, 2), (4096, 2, 3), (1024, 0, 3), (2048, 3, 5), (1024, 4, 6),
         (3072, 5, 7), (4096, 6, 7), (1024, 2, 5), (2048, 7, 9), (4096, 8, 9), (1024, 7, 8),
@@ -133,18 +133,18 @@ HARD = made(
 
 def test_the_bound_is_reached_where_the_largest_first_do_not_reach_it() -> None:
     by_size = sorted(HARD, key=lambda block: -block.bytes)
-    found = place(HARD)
-    check(found)
-    assert found.bytes == found.bound_bytes < in_order(by_size)
+    placed = place(HARD)
+    check(placed)
+    assert placed.bytes == placed.bound_bytes < in_order(by_size)
 
 
 def test_without_a_search_the_largest_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placement, "CHANGES", 0)
     monkeypatch.setattr(placement, "EFFORT", 0)
-    found = place.__wrapped__(HARD)
-    check(found)
-    assert found.bytes <= in_order(sorted(HARD, key=lambda block: -block.bytes))
-    assert found.bound_bytes <= place(HARD).bytes
+    placed = place.__wrapped__(HARD)
+    check(placed)
+    assert placed.bytes <= in_order(sorted(HARD, key=lambda block: -block.bytes))
+    assert placed.bound_bytes <= place(HARD).bytes
 
 
 def test_the_same_blocks_have_the_same_addresses() -> None:

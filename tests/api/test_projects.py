@@ -21,7 +21,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("given", "on", "line"),
+    ("arguments", "on", "line"),
     [
         ({}, None, None),
         ({"on": "fvp"}, "fvp", None),
@@ -36,7 +36,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ids=str,
 )
 def test_a_run_reaches_a_board_or_a_computer(
-    project: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], on: str, line: Any
+    project: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], on: str, line: Any
 ) -> None:
     asked = []
 
@@ -45,12 +45,12 @@ def test_a_run_reaches_a_board_or_a_computer(
         return SimpleNamespace(passed=True)
 
     monkeypatch.setattr(flow, "run_project", run)
-    ethosgen.run_project(project, **given)
+    ethosgen.run_project(project, **arguments)
     assert asked == [(on, line)]
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("arguments", "words"),
     [
         ({"baud": 9600}, "name it with port"),
         ({"on": "qemu", "port": "loop://"}, "port is for on='serial', not 'qemu'"),
@@ -59,9 +59,11 @@ def test_a_run_reaches_a_board_or_a_computer(
     ],
     ids=str,
 )
-def test_contradictions_are_one_sentence(project: Path, given: dict[str, Any], words: str) -> None:
+def test_contradictions_are_one_sentence(
+    project: Path, arguments: dict[str, Any], words: str
+) -> None:
     with pytest.raises(ethosgen.EthosgenError, match=words):
-        ethosgen.run_project(project, **given)
+        ethosgen.run_project(project, **arguments)
 
 
 def test_only_what_was_built_for_a_board_is_flashed(project: Path) -> None:

@@ -107,8 +107,8 @@ def test_the_error_is_that_of_the_float_input() -> None:
     assert source.quantization is not None and target.quantization is not None
     step, zero = source.quantization.scale[0], source.quantization.zero_point[0]
     assert np.abs((seen[0][source.name].ravel() - float(zero)) * step - item).max() <= step * 0.5001
-    made = TFLM.run(network, seen)[0][target.name].ravel().astype(np.float64)
-    real = (made - target.quantization.zero_point[0]) * target.quantization.scale[0]
+    output = TFLM.run(network, seen)[0][target.name].ravel().astype(np.float64)
+    real = (output - target.quantization.zero_point[0]) * target.quantization.scale[0]
     assert float(line[11:-1]) == pytest.approx(np.mean((real - item) ** 2), abs=0.0006)
 
 

@@ -69,5 +69,7 @@ def test_features_of_another_quantization_end_at_its_zero_point() -> None:
 
 
 def test_a_level_that_no_sound_reaches_is_infinite_in_c(tensor: Tensor) -> None:
-    made = tables(tensor).levels
-    assert len(made) == 255 and ("INFINITY" in made) == bool(np.isinf(levels(tensor)).any())
+    constants = tables(tensor).levels
+    assert len(constants) == 255 and ("INFINITY" in constants) == bool(
+        np.isinf(levels(tensor)).any()
+    )

@@ -18,8 +18,8 @@ def test_the_tables_are_those_of_the_figures() -> None:
 
 
 def test_a_limit_is_beside_what_it_costs() -> None:
-    one = {"limit": 40_000, "on_cpu": 4, "operators": 31, "arena_bytes": 38_912}
-    table = streaming.head_table([one | {"milliseconds": 25.0, "alone_milliseconds": 53.0}])
+    row = {"limit": 40_000, "on_cpu": 4, "operators": 31, "arena_bytes": 38_912}
+    table = streaming.head_table([row | {"milliseconds": 25.0, "alone_milliseconds": 53.0}])
     assert table.splitlines()[-1] == "| 40,000 | 4 of 31 | 38,912 | 25 | 53 |"
     whole = {"limit": "none", "arena_bytes": 100, "instructions": 1_000}
     less = {"limit": "the least", "arena_bytes": 50, "instructions": 1_100}

@@ -29,10 +29,10 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 def test_figures_and_moved_operators_are_listed(answers: tuple[Path, Path]) -> None:
     before, after = (json.loads(path.read_text()) for path in answers)
-    (found,) = json.loads(run("diff", *map(str, answers), "--json").stdout)
+    (difference,) = json.loads(run("diff", *map(str, answers), "--json").stdout)
     arenas = [answer["costs"]["arena_bytes"] for answer in (before, after)]
-    assert found["figures"]["arena, B"] == arenas
-    moved = {name: (a, b) for name, a, b in found["moved"]}
+    assert difference["figures"]["arena, B"] == arenas
+    moved = {name: (a, b) for name, a, b in difference["moved"]}
     on_npu = [x for x in before["layers"] if x["on"] == "npu"]
     assert moved and len(moved) >= len([x for x in on_npu if x["macs"]])
     assert all(places[0] != places[1] for places in moved.values())
@@ -44,8 +44,8 @@ def test_the_npus_cycles_are_exact_and_a_times_change_has_no_more_digits_than_it
     answers: tuple[Path, Path],
 ) -> None:
     before, _ = (json.loads(path.read_text()) for path in answers)
-    (found,) = json.loads(run("diff", *map(str, answers), "--json").stdout)
-    assert found["figures"]["NPU, cycles"] == [before["costs"]["npu_cycles"], None]
+    (difference,) = json.loads(run("diff", *map(str, answers), "--json").stdout)
+    assert difference["figures"]["NPU, cycles"] == [before["costs"]["npu_cycles"], None]
     changes = [FigureChange(title, 0.3, 0.21).text() for title in ("time, ms", "arena, B")]
     assert changes == ["-30 %", "-30.0 %"]
     assert FigureChange("RAM, B", 2, 40).text() == "x 20"
@@ -58,8 +58,8 @@ def test_markdown_has_the_same_figures(answers: tuple[Path, Path]) -> None:
 
 
 def test_equal_answers_have_no_moves(answers: tuple[Path, Path]) -> None:
-    (found,) = json.loads(run("diff", str(answers[0]), str(answers[0]), "--json").stdout)
-    assert found["moved"] == [] and all(a == b for a, b in found["figures"].values())
+    (difference,) = json.loads(run("diff", str(answers[0]), str(answers[0]), "--json").stdout)
+    assert difference["moved"] == [] and all(a == b for a, b in difference["figures"].values())
 
 
 def test_a_project_and_an_answer_are_compared_by_what_both_have(

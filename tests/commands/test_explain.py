@@ -26,30 +26,32 @@ def test_each_error_that_a_user_may_see_is_explained() -> None:
     ]
     codes = [kind.code for kind in kinds]
     assert len(codes) == len(set(codes)) > 9
-    explained = {one.code for one in explanations() if one.kind == ERROR}
+    explained = {explanation.code for explanation in explanations() if explanation.kind == ERROR}
     assert explained == {*codes, errors.BUG_CODE}
 
 
 def test_each_erratum_and_each_piece_of_advice_is_explained() -> None:
-    found = {one.code: one for one in explanations()}
-    assert len(found) == len(explanations()), "a code has two meanings"
+    known = {explanation.code: explanation for explanation in explanations()}
+    assert len(known) == len(explanations()), "a code has two meanings"
     networks = {path.stem for path in (ROOT / "tests" / "errata").glob("*.tflite")}
-    reasons = {code for code, one in found.items() if one.kind == REASON}
+    reasons = {code for code, explanation in known.items() if explanation.kind == REASON}
     assert networks and networks <= reasons
     source = inspect.getsource(advice) + inspect.getsource(alternatives)
-    given = set(re.findall(r'Improvement\(\s*"([\w-]+)"', source))
-    given |= set(re.findall(r'code, how, option = "([\w-]+)"', source))
-    assert given == {code for code, one in found.items() if one.kind == ADVICE}
-    assert all(one.remedy and one.text for one in found.values())
+    codes = set(re.findall(r'Improvement\(\s*"([\w-]+)"', source))
+    codes |= set(re.findall(r'code, how, option = "([\w-]+)"', source))
+    assert codes == {code for code, explanation in known.items() if explanation.kind == ADVICE}
+    assert all(explanation.remedy and explanation.text for explanation in known.values())
 
 
 def test_a_code_is_explained_alone_in_a_list_and_as_json() -> None:
     alone = CliRunner().invoke(cli, ["explain", "mirror-pad-axes"]).stdout
     assert alone.startswith("mirror-pad-axes: ") and "what to do: " in alone and "Regor" in alone
     listed = CliRunner().invoke(cli, ["explain"]).stdout
-    assert all(f"  {one.code} " in listed for one in explanations())
+    assert all(f"  {explanation.code} " in listed for explanation in explanations())
     answer = json.loads(CliRunner().invoke(cli, ["explain", "float", "--json"]).stdout)
-    assert [one["code"] for one in answer] == ["float"] and answer[0]["kind"] == ADVICE
+    assert [explanation["code"] for explanation in answer] == ["float"] and answer[0][
+        "kind"
+    ] == ADVICE
     done = ethosgen("explain", "capacty")
     assert done.returncode == 2 and "did you mean 'capacity'?" in done.stderr
 

@@ -33,9 +33,9 @@ def test_few_options_stand_in_one_list() -> None:
     assert "\nOptions:\n" in text and "Common options" not in text
 
 
-def _all(found: dict[str, click.Command], start: str = "") -> Iterator[tuple[str, click.Command]]:
+def _all(by_name: dict[str, click.Command], start: str = "") -> Iterator[tuple[str, click.Command]]:
     """Yield commands, also those in groups, with the words that call them."""
-    for name, command in found.items():
+    for name, command in by_name.items():
         if isinstance(command, click.Group):
             yield from _all(command.commands, f"{start}{name} ")
         elif not command.hidden:

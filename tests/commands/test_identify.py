@@ -85,8 +85,8 @@ def test_records_of_intel_hex_are_joined(tmp_path: Path) -> None:
         record = bytes((len(data), at >> 8, at & 255, 0)) + data
         lines.append(f":{record.hex()}{-sum(record) & 255:02x}".upper())
     (tmp_path / "a.hex").write_text("\n".join([*lines, ":00000001FF"]) + "\n")
-    (found,) = find_identities(tmp_path / "a.hex")
-    assert found.name == "plus_one" and found.build == BUILD
+    (identity,) = find_identities(tmp_path / "a.hex")
+    assert identity.name == "plus_one" and identity.build == BUILD
     (tmp_path / "a.hex").write_text(lines[0][:-1] + "\n")
     with pytest.raises(InputError, match=r"'.*a\.hex' has damaged records: .*; make it again$"):
         find_identities(tmp_path / "a.hex")

@@ -72,8 +72,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def weights_of(project: Path, name: str = "digits") -> Path:
-    (found,) = project.glob(f"model/**/{name}.weights")
-    return found
+    (path,) = project.glob(f"model/**/{name}.weights")
+    return path
 
 
 @needs_build
@@ -179,7 +179,7 @@ def test_a_file_in_the_image_is_not_taken_for_code(tmp_path: Path) -> None:
     code = bytes(range(16)) + b"plus_one".ljust(48, b"\0") + table
     (tmp_path / "a.bin").write_bytes(string + hostile + code)
     (identity,) = find_identities(tmp_path / "a.bin")
-    assert [found.digest for found in identity.codes] == [bytes(range(16)).hex()]
+    assert [weights_code.digest for weights_code in identity.codes] == [bytes(range(16)).hex()]
     (tmp_path / "none.bin").write_bytes(string + hostile)
     (tmp_path / "w.weights").write_bytes(own)
     with pytest.raises(InputError, match="the firmware reads no file of weights: plus_one has"):
@@ -212,7 +212,7 @@ def test_what_the_code_compares_is_found_in_any_build(
     own = weights_of(project, "plus_one")
     (match,) = (m for m in ethosgen.identify(elf, weights=own) if m.weights)
     assert match.difference == ""
-    (found,) = (m.identity.codes for m in ethosgen.identify(elf) if m.identity)
-    assert [(c.digest, c.regions, c.alignment) for c in found] == [
+    (codes,) = (m.identity.codes for m in ethosgen.identify(elf) if m.identity)
+    assert [(c.digest, c.regions, c.alignment) for c in codes] == [
         (read_weights(own.read_bytes(), "it").digest, 1, 16)
     ]

@@ -232,12 +232,14 @@ def test_labels_come_in_each_form_that_accuracy_takes(work: Path) -> None:
         ("--data", "folders"),
         ("--data", "listed", "--labels", "table.csv"),
     )
-    found = [json.loads(invoke("--force", "--json", *form).stdout)["accuracy"] for form in forms]
+    accuracies = [
+        json.loads(invoke("--force", "--json", *form).stdout)["accuracy"] for form in forms
+    ]
     session = onnxruntime.InferenceSession("float.onnx")
     answers = session.run(None, {"image": images()})[0].argmax(axis=1)
-    assert found[0]["before"] == np.mean(answers == classes)
-    assert found[0]["samples"] == 6
-    assert all(accuracy == found[0] for accuracy in found)
+    assert accuracies[0]["before"] == np.mean(answers == classes)
+    assert accuracies[0]["samples"] == 6
+    assert all(accuracy == accuracies[0] for accuracy in accuracies)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_the_bounds_are_those_of_the_build(tmp_path: Path) -> None:
         assert f"stack     {name}: at most {need.bytes} B" in done.stdout
         assert f"#define {name.upper()}_STACK_BYTES {need.bytes}u" in header.read_text()
     told = json.loads(run(built.elf, "--json").stdout)["networks"]
-    assert [(one["name"], one["bytes"]) for one in told] == [
+    assert [(network["name"], network["bytes"]) for network in told] == [
         (name, need.bytes) for name, need in sorted(needs.items()) if need
     ]
     assert run(built.elf, "-o", header).exit_code == 0, "the header is ours, so it is replaced"

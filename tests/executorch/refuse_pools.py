@@ -37,5 +37,5 @@ edge = to_edge_transform_and_lower(
     partitioner=[EthosgenPartitioner(spec)],
     compile_config=EdgeCompileConfig(_check_ir_validity=False),
 )
-for one in support_report(edge):
-    print("node", one.operator, one.partition, one.reason, sep="|")
+for support in support_report(edge):
+    print("node", support.operator, support.partition, support.reason, sep="|")

@@ -55,8 +55,8 @@ def simulate(folder: Path, name: str, golden: str | None) -> Report:
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_is_whole_and_exact(folder: Path, name: str) -> None:
     support = json.loads((folder / f"{name}.json").read_text())
-    assert support and all(one["is_supported"] for one in support)
-    assert {one["backend"] for one in support} == {"EthosUBackend"}
+    assert support and all(operator["is_supported"] for operator in support)
+    assert {operator["backend"] for operator in support} == {"EthosUBackend"}
     report = simulate(folder, name, "tosa")
     assert report.passed and report.golden is not None
     assert report.golden.elements > 0 and report.golden.mismatches == 0

@@ -66,7 +66,7 @@ def test_a_mode_on_a_real_network_keeps_what_it_says() -> None:
     now = cost_of(program, place).cycles
     for piece in alternatives(program, place):
         name = piece.command.rpartition(" ")[2]
-        found = digits_place(name) if piece.code == "smaller-npu" else None
-        assert found is not None, piece
-        longer = cost_of(found.compiled(Watch()), found).cycles / now - 1
+        smaller = digits_place(name) if piece.code == "smaller-npu" else None
+        assert smaller is not None, piece
+        longer = cost_of(smaller.compiled(Watch()), smaller).cycles / now - 1
         assert longer <= 0.1 and re.search(r"takes .* % longer", piece.text)

@@ -110,17 +110,20 @@ def test_several_networks_have_one_coverage_and_json_lists_it(tmp_path: Path) ->
     assert result.exit_code == 0, result.output
     answer = json.loads(result.stdout)
     assert [network["coverage"] for network in answer["networks"]] == [None, None]
-    found = answer["coverage"]
-    assert 0 < found["reached"] < found["statements"] and 0 < found["taken"] < found["branches"]
-    assert found["reached"] == sum(file["reached"] for file in found["files"].values())
-    assert {"a/a.c", "b/b.c", "ethosgen_npu_run.h"} <= set(found["files"])
-    missed = sum(len(gap["lines"]) for gap in found["unreached"])
-    assert missed == found["statements"] - found["reached"]
+    coverage = answer["coverage"]
+    assert (
+        0 < coverage["reached"] < coverage["statements"]
+        and 0 < coverage["taken"] < coverage["branches"]
+    )
+    assert coverage["reached"] == sum(file["reached"] for file in coverage["files"].values())
+    assert {"a/a.c", "b/b.c", "ethosgen_npu_run.h"} <= set(coverage["files"])
+    missed = sum(len(gap["lines"]) for gap in coverage["unreached"])
+    assert missed == coverage["statements"] - coverage["reached"]
     text = CliRunner().invoke(cli, command).stdout
     # Another run: whether it waits for the NPU depends on how fast QEMU and the NPU model are.
     again = re.search(r"coverage  (\d+) of (\d+) statements", text)
-    assert again is not None and int(again[2]) == found["statements"]
-    assert abs(int(again[1]) - found["reached"]) <= WAITS
+    assert again is not None and int(again[2]) == coverage["statements"]
+    assert abs(int(again[1]) - coverage["reached"]) <= WAITS
 
 
 @pytest.mark.parametrize(

@@ -46,8 +46,8 @@ def test_the_outputs_are_those_of_the_same_picture(path: Path) -> None:
     moved = [sample | {"picture": np.moveaxis(sample["picture"], 1, -1)} for sample in samples]
     theirs = answer(Question(first, samples)).outputs
     ours = answer(Question(replace(last, source=None), moved)).outputs
-    for one, other in zip(ours, theirs, strict=True):
-        assert all(np.array_equal(one[name], array) for name, array in other.items())
+    for our, their in zip(ours, theirs, strict=True):
+        assert all(np.array_equal(our[name], array) for name, array in their.items())
 
 
 def test_a_project_states_its_channels_first_inputs(path: Path, tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ def test_a_plugin_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     source = tmp_path / "plugin.c"
     source.write_text("int qemu_plugin_version = PLUGIN_VERSION;\n")
     first = stored_plugin(source, "a plugin")
-    made = first.stat().st_mtime_ns
-    assert stored_plugin(source, "a plugin") == first and first.stat().st_mtime_ns == made
+    compiled_at = first.stat().st_mtime_ns
+    assert stored_plugin(source, "a plugin") == first and first.stat().st_mtime_ns == compiled_at
     source.write_text("int qemu_plugin_version = PLUGIN_VERSION; int more;\n")
     assert stored_plugin(source, "a plugin") != first
     assert len(list((tmp_path / "cache" / "plugins").iterdir())) == 2, "nothing else stays"

@@ -34,9 +34,9 @@ def apt_get(folder: Path, text: str) -> None:
 
 
 def test_root_needs_no_sudo(bare: Path) -> None:
-    made = "".join(f": > '{bare}/{tool.name}'\n" for tool in CYCLES.tools)
+    commands = "".join(f": > '{bare}/{tool.name}'\n" for tool in CYCLES.tools)
     chmod = f"/bin/chmod +x '{bare}'/llvm-*"
-    apt_get(bare, f"{made}{chmod}")
+    apt_get(bare, f"{commands}{chmod}")
     assert CYCLES.missing == ["llvm-mca-19", "llvm-objdump-19"]
     install_tools(CYCLES, Watch())
     assert (bare / "arguments").read_text() == "install -y llvm-19\n" and not CYCLES.missing

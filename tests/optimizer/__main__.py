@@ -20,9 +20,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.optimizer")
     parser.add_argument("count", nargs="?", type=int, default=1000, help="number of networks")
     parser.add_argument("seed", nargs="?", type=int, help="seed of the first [default: drawn]")
-    given = parser.parse_args()
-    count = given.count
-    first = random.randrange(1 << 30) if given.seed is None else given.seed
+    arguments = parser.parse_args()
+    count = arguments.count
+    first = random.randrange(1 << 30) if arguments.seed is None else arguments.seed
     console.print(f"{count} networks from seed {first}")
     counts: Counter[str] = Counter()
     for seed in range(first, first + count):

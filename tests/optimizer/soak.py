@@ -20,8 +20,8 @@ def soak(seed: int) -> str:
     """Return "unchanged", "equal", "refused" by the interpreter, or "BAD" with the reason."""
     dtype = "int16" if seed % 6 == 5 else None
     network = decode_network(thinned_network(seed, dtype), f"thinned_{seed}")
-    found = optimize(network)
-    if found is None:
+    optimized = optimize(network)
+    if optimized is None:
         return "unchanged"
     by_litert = seed % 4 == 0 or network.inputs[0].dtype == "uint8"
     if by_litert and _shares_outputs(network):
@@ -33,15 +33,15 @@ def soak(seed: int) -> str:
     except RuntimeError:
         return "refused"
     try:
-        ours = _run(found.network, inputs, by_litert=by_litert)
+        ours = _run(optimized.network, inputs, by_litert=by_litert)
     except RuntimeError as error:
         return f"BAD: refused: {error}"
     same = all(
-        np.array_equal(one, other)
+        np.array_equal(array, other)
         for pair in zip(ours, golden, strict=True)
-        for one, other in zip(*pair, strict=True)
+        for array, other in zip(*pair, strict=True)
     )
-    return "equal" if same else f"BAD: {found.facts.text()}"
+    return "equal" if same else f"BAD: {optimized.facts.text()}"
 
 
 def _shares_outputs(network: Network) -> bool:

@@ -24,16 +24,16 @@ ROUNDS = 8
 
 def attack(network: Network, rounds: int = ROUNDS) -> int:
     """Compare the optimized network on all samples of a search; return their number."""
-    found = optimize(network)
-    assert found is not None
+    optimized = optimize(network)
+    assert optimized is not None
     adversary = Adversary(network)
     adversary.search(rounds)
-    changed = replace(found.network, source=None)
+    changed = replace(optimized.network, source=None)
     ours, theirs = (
         answer(Question(each, adversary.samples)).outputs for each in (changed, network)
     )
-    for one, other in zip(ours, theirs, strict=True):
-        assert all(equal_elements(one[name], array).all() for name, array in other.items())
+    for our, their in zip(ours, theirs, strict=True):
+        assert all(equal_elements(our[name], array).all() for name, array in their.items())
     return len(adversary.samples)
 
 

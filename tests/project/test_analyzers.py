@@ -82,8 +82,8 @@ def _all_alarms(
 @pytest.mark.parametrize("kind", CORES)
 def test_gcc_finds_nothing(kind: str, tmp_path: Path) -> None:
     start = ["arm-none-eabi-gcc", "-fanalyzer", *WARNINGS, "-c"]
-    found = _all_alarms(start, [], tmp_path, kind, _GCC)
-    assert found == GCC_ALARMS.get(kind, {}).keys()
+    alarms = _all_alarms(start, [], tmp_path, kind, _GCC)
+    assert alarms == GCC_ALARMS.get(kind, {}).keys()
 
 
 @pytest.mark.slow
@@ -92,8 +92,8 @@ def test_gcc_finds_nothing(kind: str, tmp_path: Path) -> None:
 def test_clang_finds_nothing(kind: str, tmp_path: Path) -> None:
     start = ["clang-19", "--analyze", "--analyzer-output", "text", "--target=arm-none-eabi"]
     start += ["-fshort-enums", "-isystem", newlib_headers()]
-    found = _all_alarms(start, [], tmp_path, kind, _CLANG)
-    assert found == CLANG_ALARMS.get(kind, {}).keys()
+    alarms = _all_alarms(start, [], tmp_path, kind, _CLANG)
+    assert alarms == CLANG_ALARMS.get(kind, {}).keys()
 
 
 @pytest.mark.compiler("arm-none-eabi-gcc")

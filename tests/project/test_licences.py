@@ -61,9 +61,9 @@ def test_a_file_without_terms_is_found(tmp_path: Path) -> None:
 def terms(project: Project, path: str) -> str:
     """Return the identifier in a file."""
     # REUSE-IgnoreStart
-    (found,) = re.findall(r"SPDX-License-Identifier: (\S+)", project.files[path].decode())
+    (identifier,) = re.findall(r"SPDX-License-Identifier: (\S+)", project.files[path].decode())
     # REUSE-IgnoreEnd
-    return str(found)
+    return str(identifier)
 
 
 def test_what_derives_from_the_network_alone_is_not_claimed() -> None:

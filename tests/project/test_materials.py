@@ -37,7 +37,7 @@ def bill(project: Project, path: str) -> dict[str, Any]:
 
 
 def components(project: Project) -> dict[str, dict[str, Any]]:
-    return {one["bom-ref"]: one for one in bill(project, CDX)["components"]}
+    return {component["bom-ref"]: component for component in bill(project, CDX)["components"]}
 
 
 def test_cyclonedx_is_valid(project: Project) -> None:
@@ -91,7 +91,7 @@ def test_a_network_is_a_model_with_its_digest(project: Project) -> None:
         assert model["type"] == "machine-learning-model"
         assert model["hashes"] == [{"alg": "SHA-256", "content": digest}]
         assert model["modelCard"]["modelParameters"]["inputs"] == [{"format": "int8[1,1500]"}]
-        facts = {one["name"]: one["value"] for one in model["properties"]}
+        facts = {fact["name"]: fact["value"] for fact in model["properties"]}
         assert facts["ethosgen:format"] == "tflite"
         assert facts["ethosgen:types"] == "int8"
         assert facts["ethosgen:quantization"] == "per tensor"
@@ -120,8 +120,8 @@ def test_equal_libraries_have_equal_bills_and_others_have_others() -> None:
 def outside(project: Project) -> dict[str, str]:
     """Return the scopes of CycloneDX's components of others."""
     return {
-        ref.removeprefix("outside:"): one["scope"]
-        for ref, one in components(project).items()
+        ref.removeprefix("outside:"): component["scope"]
+        for ref, component in components(project).items()
         if ref.startswith("outside:")
     }
 

@@ -81,9 +81,9 @@ void set(void)
 @needs_cppcheck
 def test_each_finding_in_a_line_is_found(tmp_path: Path) -> None:
     (tmp_path / "own.c").write_text(_OWN)
-    found = MisraCheck().findings(tmp_path, [tmp_path / "own.c"], ())
-    assert [(f.line, f.column) for f in sorted(found) if f.rule == "7.2"] == [(6, 11), (6, 31)]
-    assert "8.4" in {f.rule for f in found}
+    findings = MisraCheck().findings(tmp_path, [tmp_path / "own.c"], ())
+    assert [(f.line, f.column) for f in sorted(findings) if f.rule == "7.2"] == [(6, 11), (6, 31)]
+    assert "8.4" in {f.rule for f in findings}
 
 
 @needs_cppcheck
@@ -215,13 +215,13 @@ _DRIVERS = frozenset({"adder.c", "negator.c", "toy_devices.h"})
 class _Kind:
     """What cppcheck finds in a kind of library, the record, and the networks' names."""
 
-    found: frozenset[MisraFinding]
+    findings: frozenset[MisraFinding]
     record: bytes
     names: Collection[str]
 
     @property
     def bad(self) -> set[MisraFinding]:
-        return {finding for finding in self.found if not finding.is_advisory}
+        return {finding for finding in self.findings if not finding.is_advisory}
 
 
 def _checked_library(check: MisraCheck, kind: str, place: Path) -> _Kind:
@@ -233,9 +233,9 @@ def _checked_library(check: MisraCheck, kind: str, place: Path) -> _Kind:
     kernels = {file.name for file in template_folder("kernels").rglob("*.c")} | _DRIVERS
     files = [file for file in sorted((place / "model").rglob("*.c")) if file.name not in kernels]
     assert len(files) >= 8
-    found = check.findings(place / "model", files, macros)
-    found = frozenset(finding for finding in found if finding.file not in _DRIVERS)
-    return _Kind(found, project.files[f"model/{RECORD}"], project.names)
+    findings = check.findings(place / "model", files, macros)
+    findings = frozenset(finding for finding in findings if finding.file not in _DRIVERS)
+    return _Kind(findings, project.files[f"model/{RECORD}"], project.names)
 
 
 def _checked_kernels(check: MisraCheck, kind: str, place: Path) -> _Kind:
@@ -265,12 +265,12 @@ def test_the_record_has_each_finding_and_each_place_has_one(tmp_path: Path) -> N
         checks = _checked_kernels if kind in KERNELS else _checked_library
         checked[kind] = checks(check, kind, place)
     met: set[tuple[str, str]] = set()
-    for kind, one in checked.items():
-        places = set(_PLACE.findall(one.record.decode()))
-        print(f"{kind}: {len(one.bad)} required, {len(one.found) - len(one.bad)} advisory")
-        assert not {f for f in one.bad if f.rule in MANDATORY}, kind
-        assert not sorted(f for f in one.bad if (f.rule, f.file) not in places), kind
-        met |= {(f.rule, _common(f.file, one.names)) for f in one.bad}
+    for kind, facts in checked.items():
+        places = set(_PLACE.findall(facts.record.decode()))
+        print(f"{kind}: {len(facts.bad)} required, {len(facts.findings) - len(facts.bad)} advisory")
+        assert not {f for f in facts.bad if f.rule in MANDATORY}, kind
+        assert not sorted(f for f in facts.bad if (f.rule, f.file) not in places), kind
+        met |= {(f.rule, _common(f.file, facts.names)) for f in facts.bad}
     named = [d for d in DEVIATIONS if not d.places.startswith("*")]
     assert {d.rule for d in DEVIATIONS} == {rule for rule, _ in met}
     assert not [(d.rule, p) for d in named for p in d.places.split() if (d.rule, p) not in met]

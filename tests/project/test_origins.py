@@ -31,13 +31,13 @@ def bills(file: Path, folder: Path, npu: str = "none") -> tuple[dict[str, str], 
     cdx, spdx = (folder / "p" / "model" / f"sbom.{form}.json" for form in ("cdx", "spdx"))
     require_valid(cdx, spdx)
     (model,) = (
-        one
-        for one in json.loads(cdx.read_text())["components"]
-        if one["type"] == "machine-learning-model"
+        component
+        for component in json.loads(cdx.read_text())["components"]
+        if component["type"] == "machine-learning-model"
     )
-    facts = {one["name"].removeprefix("ethosgen:"): one["value"] for one in model["properties"]}
+    facts = {fact["name"].removeprefix("ethosgen:"): fact["value"] for fact in model["properties"]}
     (package,) = (
-        one for one in json.loads(spdx.read_text())["packages"] if "packageFileName" in one
+        entry for entry in json.loads(spdx.read_text())["packages"] if "packageFileName" in entry
     )
     return facts, package["sourceInfo"]
 
@@ -59,10 +59,10 @@ def test_an_onnx_file_names_its_quantizer(tmp_path: Path) -> None:
 
     images = np.random.default_rng(5).standard_normal((4, 3, 8, 8)).astype(np.float32)
     np.savez(tmp_path / "data.npz", image=images)
-    original, made = small_onnx(tmp_path / "float.onnx"), tmp_path / "made.onnx"
-    quantize(QuantizationRequest(original, tmp_path / "data.npz", made), Watch())
-    model = onnx.load(made)
-    facts, info = bills(made, tmp_path)
+    original, quantized = small_onnx(tmp_path / "float.onnx"), tmp_path / "made.onnx"
+    quantize(QuantizationRequest(original, tmp_path / "data.npz", quantized), Watch())
+    model = onnx.load(quantized)
+    facts, info = bills(quantized, tmp_path)
     assert model.producer_name and facts["producer"] == model.producer_name
     assert facts["ir_version"] == str(model.ir_version)
     domains = {opset.domain or "ai.onnx": opset.version for opset in model.opset_import}

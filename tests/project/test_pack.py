@@ -127,7 +127,7 @@ def test_the_pages_components_are_the_packs() -> None:
         variant = component.get("Cvariant")
         name = f"{package.findtext('vendor')}::{':'.join(parts)}"
         there.append(f"{name}&{variant}" if variant else name)
-    named = [one["component"].replace("NAME", "plus_one") for one in project["components"]]
+    named = [entry["component"].replace("NAME", "plus_one") for entry in project["components"]]
     assert named == there[:2]
 
 

@@ -307,11 +307,11 @@ def test_a_file_that_changes_after_init_is_refused(tmp_path: Path) -> None:
 
     assert lines("") == [[0], [0], [0], [0, size - 4 + 1, 0], [0, (size - 4) // 33 + 1, 0]]
     for word in (0, 4, 8, 12, 16, 20, 24, 28, 32, 47):  # magic to digest: each run finds it
-        found = lines(f"file[{word}] ^= 0x10u;")
-        assert found == [[0], [changed], [changed], [changed, 1, 0], [changed, 1, 0]], word
+        printed = lines(f"file[{word}] ^= 0x10u;")
+        assert printed == [[0], [changed], [changed], [changed, 1, 0], [changed, 1, 0]], word
     for place in (48, 95, 96, size // 2, size - 1):  # the name and the rest: the self-test finds it
-        found = lines(f"file[{place}] ^= 0x10u;")
-        assert {line[0] for line in found[2:]} == {damaged}, place
+        printed = lines(f"file[{place}] ^= 0x10u;")
+        assert {line[0] for line in printed[2:]} == {damaged}, place
     bad = lines("net_init(NULL, 0u);")
     assert {line[0] for line in bad[1:]} == {int(Status.NO_WEIGHTS)}
 

@@ -60,9 +60,9 @@ def test_an_arena_that_is_too_small_is_found(project: Path, tmp_path: Path) -> N
     def grow(content: dict[str, Any]) -> None:
         content["networks"][0]["memory"]["arena"] += 1024
 
-    found = fault(elf_of(project), changed_manifest(project, tmp_path, grow))
+    sentence = fault(elf_of(project), changed_manifest(project, tmp_path, grow))
     assert re.fullmatch(
-        r"the arena has [\d,]+ bytes, but its plan has [\d,]+, in network .*", found
+        r"the arena has [\d,]+ bytes, but its plan has [\d,]+, in network .*", sentence
     )
 
 
@@ -70,8 +70,8 @@ def test_memory_that_the_npu_does_not_reach_is_found(project: Path, tmp_path: Pa
     def cut(content: dict[str, Any]) -> None:
         content["board"]["memories"]["ddr"]["npu_port"] = None
 
-    found = fault(elf_of(project), changed_manifest(project, tmp_path, cut))
-    assert found.endswith("is in memory 'ddr', which the NPU does not reach")
+    sentence = fault(elf_of(project), changed_manifest(project, tmp_path, cut))
+    assert sentence.endswith("is in memory 'ddr', which the NPU does not reach")
 
 
 def test_a_section_elsewhere_fails_the_build(project: Path, tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_an_access_outside_of_a_region_is_found(
     assert data.count(before + old) == 1
     bad = tmp_path / "bad.elf"
     bad.write_bytes(data.replace(before + old, before + old[:4] + struct.pack("<I", 0x7F000000)))
-    found = fault(bad, project / "model" / "ethosgen.json")
-    assert re.search(rf"at byte \d+ of {NAME}_commands_0 ends at byte \d+ of region \d", found)
+    sentence = fault(bad, project / "model" / "ethosgen.json")
+    assert re.search(rf"at byte \d+ of {NAME}_commands_0 ends at byte \d+ of region \d", sentence)
 
 
 def test_a_damaged_stream_is_found(project: Path, tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_a_damaged_stream_is_found(project: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.elf"
     worse = stream[:36] + b"\xff\xff\xff\xff" + stream[40:]
     bad.write_bytes(elf.read_bytes().replace(stream, worse))
-    found = fault(bad, project / "model" / "ethosgen.json")
-    assert found.startswith(f"stream {NAME}_commands_0 is damaged")
+    sentence = fault(bad, project / "model" / "ethosgen.json")
+    assert sentence.startswith(f"stream {NAME}_commands_0 is damaged")
 
 
 @pytest.fixture(scope="module")
@@ -135,8 +135,8 @@ def test_a_block_behind_the_arena_is_found(on_the_cpu: Path, tmp_path: Path) -> 
         memory = content["networks"][0]["memory"]
         memory["blocks"][0]["offset"] = memory["arena"]
 
-    found = fault(elf_of(on_the_cpu), changed_manifest(on_the_cpu, tmp_path, move))
-    assert re.search(r"ends at byte \d+ of the arena, which has \d+", found)
+    sentence = fault(elf_of(on_the_cpu), changed_manifest(on_the_cpu, tmp_path, move))
+    assert re.search(r"ends at byte \d+ of the arena, which has \d+", sentence)
 
 
 def test_a_tensor_without_all_the_bytes_of_its_shape_is_found(
@@ -145,8 +145,8 @@ def test_a_tensor_without_all_the_bytes_of_its_shape_is_found(
     def grow(content: dict[str, Any]) -> None:
         content["networks"][0]["memory"]["tensors"]["3"]["shape"][-1] += 1
 
-    found = fault(elf_of(on_the_cpu), changed_manifest(on_the_cpu, tmp_path, grow))
-    assert re.search(r"has [\d,]+ bytes, but its shape \[.*\] of int8 needs [\d,]+", found)
+    sentence = fault(elf_of(on_the_cpu), changed_manifest(on_the_cpu, tmp_path, grow))
+    assert re.search(r"has [\d,]+ bytes, but its shape \[.*\] of int8 needs [\d,]+", sentence)
 
 
 @pytest.mark.parametrize("npu", ["ethos-u85-256", "ethos-u85-512"])
@@ -170,8 +170,8 @@ def test_streams_in_a_file_of_weights_are_read(tmp_path: Path) -> None:
     worse = bytearray(data)
     worse[start + 4 * at : start + 4 * at + 4] = struct.pack("<I", 0x7F000000)
     path.write_bytes(worse)
-    found = fault(elf_of(place), place / "model" / "ethosgen.json")
-    assert "leaves 'scratch', with its" in found
+    sentence = fault(elf_of(place), place / "model" / "ethosgen.json")
+    assert "leaves 'scratch', with its" in sentence
     path.write_bytes(data[:90])
     assert "is missing or damaged" in fault(elf_of(place), place / "model" / "ethosgen.json")
 
@@ -187,5 +187,5 @@ def test_a_variable_outside_of_the_state_is_found(tmp_path: Path) -> None:
         content["networks"][0]["memory"]["variables"][0]["offset"] += 1
 
     assert fault(elf_of(place), place / "model" / "ethosgen.json") == ""
-    found = fault(elf_of(place), changed_manifest(place, tmp_path, move))
-    assert re.search(r"variable '.*' ends at byte \d+ of the state, which has \d+", found)
+    sentence = fault(elf_of(place), changed_manifest(place, tmp_path, move))
+    assert re.search(r"variable '.*' ends at byte \d+ of the state, which has \d+", sentence)

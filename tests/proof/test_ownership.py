@@ -78,8 +78,8 @@ def test_random_networks_pass(seed: int) -> None:
     assert fault(json.loads(text), streams_of(plan)) == ""
 
 
-def together(one: Facts, other: Facts) -> int:
-    return 1 + min(one["last"], other["last"]) - max(one["first"], other["first"])
+def together(facts: Facts, other: Facts) -> int:
+    return 1 + min(facts["last"], other["last"]) - max(facts["first"], other["first"])
 
 
 def test_each_block_that_moves_onto_another_is_found() -> None:

@@ -41,16 +41,16 @@ _SU = re.compile(r"[^:]+:\d+:\d+:(\S+)\t(\d+)\t(static|dynamic\S*)")
 
 def frames_by_gcc(folder: Path) -> dict[str, int]:
     """Return the bytes of each static frame in the files of -fstack-usage."""
-    found = [m for path in folder.rglob("*.su") for m in _SU.finditer(path.read_text())]
-    frames = {m.group(1): int(m.group(2)) for m in found if m.group(3) == "static"}
-    twice = [name for name in frames if sum(m.group(1) == name for m in found) > 1]
+    matches = [m for path in folder.rglob("*.su") for m in _SU.finditer(path.read_text())]
+    frames = {m.group(1): int(m.group(2)) for m in matches if m.group(3) == "static"}
+    twice = [name for name in frames if sum(m.group(1) == name for m in matches) > 1]
     return {name: size for name, size in frames.items() if name not in twice}
 
 
 def frames_of_file(folder: Path, file: str, *names: str) -> int:
     """Return the sum of what GCC says of functions of a file."""
-    found = [m for path in folder.rglob("*.su") for m in _SU.finditer(path.read_text())]
-    sizes = {m.group(1): int(m.group(2)) for m in found if m.group(0).lstrip().startswith(file)}
+    matches = [m for path in folder.rglob("*.su") for m in _SU.finditer(path.read_text())]
+    sizes = {m.group(1): int(m.group(2)) for m in matches if m.group(0).lstrip().startswith(file)}
     return sum(sizes[name] for name in names)
 
 
@@ -96,9 +96,9 @@ def test_the_sum_along_the_deepest_calls_is_gccs(core: str, level: str, tmp_path
     elf = link(CHAIN, tmp_path, level, "-fno-optimize-sibling-calls", "-fno-inline", core=core)
     frames = frames_by_gcc(tmp_path)
     path = ["net_run", "pick", "other", "leaf"]
-    found = need(elf)
-    assert [name.removesuffix("()") for name in found.path] == path
-    assert found.bytes == sum(frames[name] for name in path)
+    needed = need(elf)
+    assert [name.removesuffix("()") for name in needed.path] == path
+    assert needed.bytes == sum(frames[name] for name in path)
 
 
 @needs_build
@@ -143,9 +143,9 @@ def test_a_thread_needs_what_an_exception_and_a_switch_push(
     handler = f"__attribute__((used)) void {switch}(void) {{ volatile int a[99]; a[sink] = 1; }}"
     source = f"{CHAIN}{handler}"
     bare = need(link(CHAIN, tmp_path, "-Os"))
-    found = stack_need(link(source, tmp_path, "-Os"), "net", frames)
-    assert (found.bytes, found.interrupt) == (bare.bytes + pushed, pushed)
-    assert found.in_thread and not bare.in_thread
+    needed = stack_need(link(source, tmp_path, "-Os"), "net", frames)
+    assert (needed.bytes, needed.interrupt) == (bare.bytes + pushed, pushed)
+    assert needed.in_thread and not bare.in_thread
 
 
 REFUSED = {
@@ -206,9 +206,9 @@ def test_static_functions_of_one_name_are_several(tmp_path: Path) -> None:
     static += "return a[n]; }"
     (tmp_path / "one.c").write_text(static % 8 + "int one(int n) { return same(n) + 1; }")
     source = f"int one(int); {static % 400} int net_run(int n) {{ return one(n) + same(n); }}"
-    found = need(link(source, tmp_path, "-O1", "one.c"))
-    assert found.path == ("net_run()", "same()")
-    assert found.bytes == frames_of_file(tmp_path, "net.c", "net_run", "same")
+    needed = need(link(source, tmp_path, "-O1", "one.c"))
+    assert needed.path == ("net_run()", "same()")
+    assert needed.bytes == frames_of_file(tmp_path, "net.c", "net_run", "same")
 
 
 @needs_build

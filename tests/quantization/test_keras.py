@@ -76,8 +76,8 @@ def test_the_quantized_network_answers_as_keras(
 ) -> None:
     data = models / "picture.npz"
     report = run(models / name, data, tmp_path, activations=activations, io="float")
-    with np.load(models / "answers.npz") as stored, np.load(data) as given:
-        computed = answers(tmp_path / "made.tflite", {"image": given["x"]})
+    with np.load(models / "answers.npz") as stored, np.load(data) as samples:
+        computed = answers(tmp_path / "made.tflite", {"image": samples["x"]})
         assert ratio_db(stored["picture"], computed) > least_db
     assert report.inputs == {"image": (1, 8, 8, 1)}
     assert report.accuracy is not None
@@ -96,8 +96,8 @@ def test_the_quantized_network_answers_as_keras(
 def test_inputs_keep_their_names(models: Path, tmp_path: Path) -> None:
     report = run(models / "two.keras", models / "two.npz", tmp_path, io="float")
     assert report.inputs.keys() == {"left", "right"}
-    with np.load(models / "answers.npz") as stored, np.load(models / "two.npz") as given:
-        computed = answers(tmp_path / "made.tflite", dict(given))
+    with np.load(models / "answers.npz") as stored, np.load(models / "two.npz") as samples:
+        computed = answers(tmp_path / "made.tflite", dict(samples))
         assert ratio_db(stored["two"], computed) > 30
 
 

@@ -210,11 +210,11 @@ def test_as_few_layers_as_the_budget_needs_become_int16(tmp_path: Path) -> None:
         lost = float(np.mean(answers != stored["y"]))
     assert lost == pytest.approx(mixed.loss) == pytest.approx(1 - accuracy.after)
     assert lost <= 0.03
-    made = flow.read(tmp_path / "made.onnx", None, Watch())
-    convolutions = [op for op in made.graph.operators if op.code == "CONV_2D"]
-    kinds = [made.graph.tensors[op.outputs[0]].dtype for op in convolutions]
+    quantized = flow.read(tmp_path / "made.onnx", None, Watch())
+    convolutions = [op for op in quantized.graph.operators if op.code == "CONV_2D"]
+    kinds = [quantized.graph.tensors[op.outputs[0]].dtype for op in convolutions]
     assert kinds == ["int8", "int16", "int16", "int8"]
-    assert not [op.code for op in made.graph.operators if op.code == "RELU"]  # it is fused
+    assert not [op.code for op in quantized.graph.operators if op.code == "RELU"]  # it is fused
 
 
 def test_a_budget_that_int8_keeps_or_nothing_can_keep_is_told(tmp_path: Path) -> None:
@@ -279,17 +279,17 @@ def test_inputs_and_outputs_can_be_integers(tmp_path: Path, activations: str) ->
         (stored[node.input[1]], stored[node.input[2]].astype(np.float32)) for node in (first, last)
     )
 
-    report, made = run(floats, tmp_path, activations=activations, io="int8", force=True)
+    report, quantized = run(floats, tmp_path, activations=activations, io="int8", force=True)
     assert report.integer_ends == ["image", "scores"] == report.as_json()["integer_ends"]
     kind = onnx.TensorProto.INT8 if activations == "int8" else onnx.TensorProto.INT16
-    ports = [*made.graph.input, *made.graph.output]
+    ports = [*quantized.graph.input, *quantized.graph.output]
     assert [(p.name, p.type.tensor_type.elem_type) for p in ports] == [
         ("image", kind),
         ("scores", kind),
     ]
     limits = np.iinfo(activations)
-    given = np.clip(np.rint(images() / scale) + zero, limits.min, limits.max).astype(activations)
-    answers = outputs(tmp_path / "made.onnx", given)
+    integers = np.clip(np.rint(images() / scale) + zero, limits.min, limits.max).astype(activations)
+    answers = outputs(tmp_path / "made.onnx", integers)
     np.testing.assert_array_equal((answers.astype(np.float32) - out_zero) * out_scale, wanted)
     network = flow.read(tmp_path / "made.onnx", None, Watch())
     assert [t.dtype for t in (*network.inputs, *network.outputs)] == [activations] * 2

@@ -151,10 +151,10 @@ def test_inputs_and_outputs_can_be_floats(tmp_path: Path, activations: str) -> N
     network = float_network(tmp_path / "float.tflite")
     run(network, tmp_path, activations=activations)
     wanted = outputs(tmp_path / "made.tflite")
-    report, made = run(network, tmp_path, activations=activations, io="float", force=True)
-    assert [tensor.dtype for tensor in (*made.inputs, *made.outputs)] == ["float32"] * 2
+    report, quantized = run(network, tmp_path, activations=activations, io="float", force=True)
+    assert [tensor.dtype for tensor in (*quantized.inputs, *quantized.outputs)] == ["float32"] * 2
     assert {layer.dtype for layer in report.layers} == {activations}
-    codes = [op.code for op in made.graph.operators]
+    codes = [op.code for op in quantized.graph.operators]
     assert (codes[0], codes[-1]) == ("QUANTIZE", "DEQUANTIZE")
     np.testing.assert_allclose(outputs(tmp_path / "made.tflite"), wanted, atol=1e-6)
 
@@ -176,9 +176,9 @@ def classified(network: Path, path: Path) -> Path:
 def test_few_layers_become_int16_within_budgets_of_accuracy_and_time(
     tmp_path: Path, io: str
 ) -> None:
-    network, made = float_network(tmp_path / "float.tflite", ratio=300), tmp_path / "made.tflite"
+    network, path = float_network(tmp_path / "float.tflite", ratio=300), tmp_path / "made.tflite"
     data = classified(network, tmp_path / "labelled.npz")
-    request = QuantizationRequest(network, data, made, io=io, max_loss=0.05)
+    request = QuantizationRequest(network, data, path, io=io, max_loss=0.05)
     where = {"max_ms": 5.0, "board": "corstone300", "npu": "ethos-u55-64"}
     report = quantize(replace(request, **where), Watch())
     mixed = report.mixture
@@ -186,21 +186,21 @@ def test_few_layers_become_int16_within_budgets_of_accuracy_and_time(
     assert mixed.loss_int8 > 0.05
     assert mixed.wide == ("wide",)
     with np.load(data) as stored:
-        lost = np.mean(outputs(made, stored["x"]).argmax(axis=1) != stored["y"])
+        lost = np.mean(outputs(path, stored["x"]).argmax(axis=1) != stored["y"])
     assert float(lost) == pytest.approx(mixed.loss)
     assert mixed.loss <= 0.05
 
     # `narrow` reads the result of `wide`, so it computes in int16, and its own is then converted
-    graph = read(made).graph
+    graph = read(path).graph
     computed = {"CONV_2D": "int16", "MEAN": "int8", "FULLY_CONNECTED": "int8", "SOFTMAX": "int8"}
     for op in graph.operators:
         if op.code in computed:
             kinds = {graph.tensors[index].dtype for index in (op.inputs[0], op.outputs[0])}
             assert kinds == {computed[op.code]}
-    ends = [tensor.dtype for tensor in (*read(made).inputs, *read(made).outputs)]
+    ends = [tensor.dtype for tensor in (*read(path).inputs, *read(path).outputs)]
     assert ends == ["float32" if io == "float" else "int8"] * 2
 
-    asked = ["compare", str(made), "--board", "corstone300", "--npu", "ethos-u55-64", "--json"]
+    asked = ["compare", str(path), "--board", "corstone300", "--npu", "ethos-u55-64", "--json"]
     said = CliRunner().invoke(cli, [*asked, "--samples", "0"], catch_exceptions=False)
     (row,) = json.loads(said.stdout)["results"]
     assert mixed.ms == pytest.approx(row["milliseconds"], rel=0.01)

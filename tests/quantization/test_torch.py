@@ -160,8 +160,8 @@ def test_as_few_layers_as_the_budget_needs_become_int16(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
     program, data = labelled_classifier(tmp_path_factory, tmp_path)
-    made = tmp_path / "made.pt2"
-    report = quantize(QuantizationRequest(program, data, made, max_loss=0.03), Watch())
+    path = tmp_path / "made.pt2"
+    report = quantize(QuantizationRequest(program, data, path, max_loss=0.03), Watch())
     mixed = report.mixture
     assert mixed is not None
     assert mixed.loss_int8 > 0.1
@@ -170,11 +170,11 @@ def test_as_few_layers_as_the_budget_needs_become_int16(
     # `narrow` reads the result of `wide`, so it computes in int16
     assert [name for name, dtype in types.items() if dtype == "int16"] == ["conv2d_1", "conv2d_2"]
     with np.load(data) as stored:
-        answers = pt2_outputs(made, stored["x"][:, np.newaxis]).reshape(80, -1).argmax(axis=1)
+        answers = pt2_outputs(path, stored["x"][:, np.newaxis]).reshape(80, -1).argmax(axis=1)
         lost = float(np.mean(answers != stored["y"]))
     assert lost == pytest.approx(mixed.loss)
     assert lost <= 0.03
-    network = read(made)
+    network = read(path)
     tensors = network.graph.tensors
     convolutions = [op for op in network.graph.operators if op.code == "CONV_2D"]
     kinds = [tensors[op.outputs[0]].dtype for op in convolutions]
@@ -202,8 +202,8 @@ def test_inputs_and_outputs_can_be_integers(
     assert first is not None
     assert last is not None
     limits = np.iinfo(activations)
-    given = np.rint(images / first.scale[0]) + first.zero_point[0]
-    given = np.clip(given, limits.min, limits.max).astype(activations)
-    answers = pt2_outputs(tmp_path / "made.pt2", given).astype(np.float64)
+    integers = np.rint(images / first.scale[0]) + first.zero_point[0]
+    integers = np.clip(integers, limits.min, limits.max).astype(activations)
+    answers = pt2_outputs(tmp_path / "made.pt2", integers).astype(np.float64)
     floats = (answers - last.zero_point[0]) * last.scale[0]
     np.testing.assert_allclose(floats, wanted, atol=1e-5)

@@ -66,8 +66,8 @@ def test_the_first_that_takes_an_operator_runs_it(
     names: list[str], places: tuple[str, ...], by_npu: list[Any]
 ) -> None:
     partitioned = partition_for_accelerators(whole_module(), names)
-    found = _places(partitioned)
-    assert tuple(found[name] for name in ("active", "small", "flat", "scores")) == places
+    placed = _places(partitioned)
+    assert tuple(placed[name] for name in ("active", "small", "flat", "scores")) == places
     for ours, theirs in zip(_values(simulate_accelerators(partitioned)), by_npu, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -93,8 +93,8 @@ def test_libraries_by_the_names_that_tvm_had(
     partition: Callable[..., tvm.IRModule], codegen: str, by_npu: list[Any]
 ) -> None:
     partitioned = partition(whole_module())
-    found = _places(partitioned)
-    assert (found["active"], found["small"]) == (f"{codegen}_0", f"{codegen}_0")
+    placed = _places(partitioned)
+    assert (placed["active"], placed["small"]) == (f"{codegen}_0", f"{codegen}_0")
     for ours, theirs in zip(_values(simulate_accelerators(partitioned)), by_npu, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -136,14 +136,14 @@ def _float_module() -> tvm.IRModule:
 @pytest.mark.parametrize(("steps", "deep"), [(0.0, ""), (1.0, "acl_0")])
 def test_floats_on_a_library_within_the_allowed_steps(steps: float, deep: str) -> None:
     partitioned = partition_for_arm_compute_lib(_float_module(), allow_difference=steps)
-    found = [support.partition for support in support_report(partitioned)]
-    assert found == [deep, "acl_0", "acl_0"]
+    partitions = [support.partition for support in support_report(partitioned)]
+    assert partitions == [deep, "acl_0", "acl_0"]
     ours, theirs = (
         [out[0] for out in run(module, floats(3))]
         for module in (simulate_accelerators(partitioned), _float_module())
     )
-    for one, other in zip(ours, theirs, strict=True):
-        assert np.abs(one - other).max() <= np.abs(other).max() / 256
+    for our, their in zip(ours, theirs, strict=True):
+        assert np.abs(our - their).max() <= np.abs(their).max() / 256
 
 
 def _over_images(*operators: Any) -> tvm.IRModule:
@@ -170,8 +170,8 @@ def test_pools_of_whole_images_are_the_librarys() -> None:
     samples = [[np.random.default_rng(i).normal(size=(1, 4, 8, 8)).astype("f4")] for i in range(3)]
     ours, theirs = (run(m, samples) for m in (simulate_accelerators(partitioned), module))
     for mine, other in zip(ours, theirs, strict=True):
-        for one, two in zip(mine, other, strict=True):
-            np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
+        for left, right in zip(mine, other, strict=True):
+            np.testing.assert_allclose(left, right, rtol=1e-5, atol=1e-6)
 
 
 def _layer(*clamp: Any, seed: int = 3) -> tvm.IRModule:
@@ -206,8 +206,8 @@ def test_a_float_layer_is_one_composite_with_bias_and_clamp(clamp: tuple[float, 
     assert (support.composite, support.partition) == ("acl.conv2d_f32", "acl_0")
     samples = [[np.random.default_rng(i).normal(size=(1, 4, 8, 8)).astype("f4")] for i in range(3)]
     ours, theirs = (run(m, samples) for m in (simulate_accelerators(partitioned), module))
-    for one, other in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(one[0], other[0], rtol=1e-5, atol=1e-5)
+    for our, their in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(our[0], their[0], rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -232,8 +232,8 @@ def test_a_layer_of_integers_keeps_any_clamp(name: str, clamp: tuple[float, floa
     assert support.partition == f"{name.replace('-', '_')}_0"
     ours = run(simulate_accelerators(partitioned), samples)
     golden = run(simulate_ethosu(partition_for_ethosu(module, NPU)), samples)
-    for one, other in zip(ours, golden, strict=True):
-        np.testing.assert_array_equal(one[0], other[0])
+    for our, their in zip(ours, golden, strict=True):
+        np.testing.assert_array_equal(our[0], their[0])
 
 
 @needs_gcc

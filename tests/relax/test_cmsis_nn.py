@@ -76,8 +76,8 @@ def _module(dtype: str) -> tvm.IRModule:
 def test_all_operators_of_tvms_partitioner_equal_tensorflow_lite_micros(dtype: str) -> None:
     module, samples = _module(dtype), edge_samples([Given((1, 8, 8, 8), IN[dtype])])
     partitioned = partition_for_cmsisnn(module)
-    found = {support.result: support.reason for support in support_report(partitioned)}
-    assert found == dict.fromkeys((*OPERATORS, "between"), "")
+    reasons = {support.result: support.reason for support in support_report(partitioned)}
+    assert reasons == dict.fromkeys((*OPERATORS, "between"), "")
     ours = run(simulate_accelerators(partitioned), samples)
     graph, in_float = import_module(module, "main", ["x0"], list(OPERATORS))
     assert not in_float

@@ -58,8 +58,8 @@ def test_conversions_at_float_ends_are_named() -> None:
         *(layer(i, "CONV_2D", 0.2) for i in (1, 2, 3)),
         layer(4, "DEQUANTIZE", 0.05, "cpu", reason="floats"),
     ]
-    found = {piece.code: piece for piece in advise(layers, FACTS)}
-    assert found["float-ends"].share == pytest.approx(0.15)
+    pieces = {piece.code: piece for piece in advise(layers, FACTS)}
+    assert pieces["float-ends"].share == pytest.approx(0.15)
     inner = [layers[1], layer(2, "QUANTIZE", 0.5), *layers[3:4]]
     assert "float-ends" not in codes(inner)
 

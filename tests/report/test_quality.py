@@ -44,16 +44,16 @@ def test_both_answers_are_read_and_shown(tmp_path: Path) -> None:
         written(tmp_path, "q.json", QUANTIZED),
         written(tmp_path, "a.json", ACCURATE),
     ]
-    found = read_quality(paths, ("net.onnx", "net"))
-    assert found is not None
-    assert found.accuracy == (
+    quality = read_quality(paths, ("net.onnx", "net"))
+    assert quality is not None
+    assert quality.accuracy == (
         AccuracyFigure("right, of the float network", 0.95, 20),
         AccuracyFigure("right, after quantization", 0.9, 20),
         AccuracyFigure("right answers", 0.9, 10),
         AccuracyFigure("right among the best 5", 1.0, 10),
     )
-    assert found.layers[1] == LayerNoise("b", "Relu", "int8", 0, None, 0.0)
-    text = render_page(replace(report_of(), quality=found))
+    assert quality.layers[1] == LayerNoise("b", "Relu", "int8", 0, None, 0.0)
+    text = render_page(replace(report_of(), quality=quality))
     assert "Quantization error by layer" in text and ">90.0%<" in text
     assert 'data-path="/quality/layers/0/sqnr_db" data-style="number">40<' in text
 

@@ -16,7 +16,7 @@ def test_parts_of_a_random_network_equal_the_whole(seed: int) -> None:
 def test_a_cut_network_keeps_its_ports() -> None:
     network = random_network(3)
     cut = network_of(network, random_parts(network, 5)[0]).network
-    for one, other in ((network.inputs, cut.inputs), (network.outputs, cut.outputs)):
-        assert [(t.name, t.shape, t.quantization) for t in one] == [
-            (t.name, t.shape, t.quantization) for t in other
+    for ports, cut_ports in ((network.inputs, cut.inputs), (network.outputs, cut.outputs)):
+        assert [(t.name, t.shape, t.quantization) for t in ports] == [
+            (t.name, t.shape, t.quantization) for t in cut_ports
         ]

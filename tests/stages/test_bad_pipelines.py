@@ -278,19 +278,21 @@ def test_a_manifest_from_before_graphs_says_what_to_do(tmp_path: Path) -> None:
 def test_a_pipeline_is_written_again_whole_or_not_at_all(tmp_path: Path) -> None:
     """The last element's folder refuses, and the first one's library would be another."""
     place, system = tmp_path / "p", tmp_path / "s.toml"
-    one = '[[elements]]\nname = "{}"\nboard = "corstone300"\nnpu = "none"\n{}'
-    fast = one.format("a", "") + one.format("b", "") + "[[links]]\nbytes_per_s = 32e6\n"
+    element = '[[elements]]\nname = "{}"\nboard = "corstone300"\nnpu = "none"\n{}'
+    fast = element.format("a", "") + element.format("b", "") + "[[links]]\nbytes_per_s = 32e6\n"
     system.write_text(fast)
     run("pipeline", DIGITS, "--system", system, "-o", place)
     was = {path: path.read_bytes() for path in place.rglob("*") if path.is_file()}
-    system.write_text(one.format("a", "") + one.format("b", "").replace("none", "ethos-u55-128"))
+    system.write_text(
+        element.format("a", "") + element.format("b", "").replace("none", "ethos-u55-128")
+    )
     with pytest.raises(InputError, match=r"'.*/b' was generated with --npu 'none'"):
         run("pipeline", DIGITS, "--system", system, "-o", place)
     assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == was
     edited = place / "b" / "model" / "ethosgen_handover.c"
     edited.write_text(edited.read_text() + "/* mine */\n")
     was[edited] = edited.read_bytes()
-    system.write_text(one.format("a", "") + one.format("b", ""))
+    system.write_text(element.format("a", "") + element.format("b", ""))
     with pytest.raises(InputError, match=r"ethosgen_handover\.c' was edited"):
         run("pipeline", DIGITS, "--system", system, "-o", place)
     assert {path: path.read_bytes() for path in place.rglob("*") if path.is_file()} == was

@@ -155,11 +155,11 @@ def test_replicas_take_samples_in_turn(
 @needs_qemu
 def test_replicas_of_the_slowest_stage_raise_the_throughput(tmp_path: Path) -> None:
     cuts = tuple(positions(read(DIGITS, None, Watch()).graph))
-    one = run(with_replicas(tmp_path / "one", [1, 1], "shared"), 8)
+    single = run(with_replicas(tmp_path / "one", [1, 1], "shared"), 8)
     assert len(cuts) > 2
-    two = run(with_replicas(tmp_path / "two", [2, 2], "shared"), 8)
-    assert two.interval == pytest.approx(one.interval / 2, rel=0.02)
-    assert two.latency == pytest.approx(one.latency, rel=0.02)
+    double = run(with_replicas(tmp_path / "two", [2, 2], "shared"), 8)
+    assert double.interval == pytest.approx(single.interval / 2, rel=0.02)
+    assert double.latency == pytest.approx(single.latency, rel=0.02)
 
 
 @pytest.mark.slow

@@ -32,7 +32,7 @@ def test_the_best_of_all_cuts_that_the_links_allow(make) -> None:  # type: ignor
     network = make()
     random = np.random.default_rng(11)
     places = positions(network.graph)
-    found = {True: 0, False: 0}
+    counts = {True: 0, False: 0}
     for stages in range(2, len(places)):
         pairs = list(combinations(range(stages), 2))
         for _ in range(12):
@@ -49,10 +49,10 @@ def test_the_best_of_all_cuts_that_the_links_allow(make) -> None:  # type: ignor
             every = [(0, *inner, places[-1]) for inner in combinations(places[1:-1], stages - 1)]
             best = min((slowest(e) for e in every if can_route(network, e, ways)), default=inf)
             ends = balance_linked(network.graph, places, stages, ways, cost)
-            found[ends is not None] += 1
+            counts[ends is not None] += 1
             assert (inf if ends is None else slowest(ends)) == best
             assert ends is None or can_route(network, ends, ways)
-    assert all(found.values())  # links that suffice, and others that do not
+    assert all(counts.values())  # links that suffice, and others that do not
 
 
 def test_a_way_may_lead_through_other_stages_but_not_the_host() -> None:

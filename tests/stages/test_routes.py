@@ -61,16 +61,16 @@ def test_a_chain_hands_over_what_crosses_each_cut(make) -> None:  # type: ignore
 
 def test_in_a_graph_a_tensor_goes_to_each_that_reads_it() -> None:
     network = residual()
-    made = [network.graph.tensors[op.outputs[0]].name for op in network.graph.operators]
+    names = [network.graph.tensors[op.outputs[0]].name for op in network.graph.operators]
     assert edges(routed(network), network) == {
         (HOST, 0): ["input_0"],
-        (0, 1): [made[0]],
-        (0, 3): [made[0]],
-        (1, 2): [made[1]],
-        (1, HOST): [made[1]],
-        (2, 3): [made[2]],
-        (3, 4): [made[3]],
-        (4, HOST): [made[4]],
+        (0, 1): [names[0]],
+        (0, 3): [names[0]],
+        (1, 2): [names[1]],
+        (1, HOST): [names[1]],
+        (2, 3): [names[2]],
+        (3, 4): [names[3]],
+        (4, HOST): [names[4]],
     }
 
 
@@ -83,10 +83,10 @@ def test_a_tensor_takes_the_shortest_of_the_given_ways() -> None:
     network = residual()
     first = network.graph.tensors[network.graph.operators[0].outputs[0]].name
     ways = host_ways(5) | {(0, 1), (1, 2), (1, 3), (2, 3), (3, 4)}
-    found = edges(routed(network, ways), network)
-    assert (0, 3) not in found
-    assert first in found[0, 1] and first in found[1, 3]
-    assert first not in found[1, 2]
+    carried = edges(routed(network, ways), network)
+    assert (0, 3) not in carried
+    assert first in carried[0, 1] and first in carried[1, 3]
+    assert first not in carried[1, 2]
     with pytest.raises(
         InputError, match=r"no \[\[links\]\] lead from element 's2' to element 's3'"
     ):
@@ -148,8 +148,8 @@ def test_replicas_read_only_what_is_for_them() -> None:
     alike = {n: both.line_alike(n) for n, line in enumerate(both.lines) if line.sender == 0}
     first, second, third, fourth = alike
     assert alike == {first: first, second: second, third: first, fourth: second}
-    one = Wiring((1, 2, 1), edges, is_shared=True)
-    assert all(one.line_alike(n) == n for n in range(len(one.lines)))
+    single = Wiring((1, 2, 1), edges, is_shared=True)
+    assert all(single.line_alike(n) == n for n in range(len(single.lines)))
 
 
 def test_the_hand_over_of_a_join() -> None:
@@ -159,7 +159,7 @@ def test_the_hand_over_of_a_join() -> None:
     joined = handover(graph, stages[3], names, 3, wiring, bytes(8))
     assert [line.peer for line in joined.before] == ["s0", "s2"]
     assert [line.peer for line in joined.behind] == ["s4"]
-    assert [(given.edge, given.offset) for given in joined.inputs] == [(0, 0), (1, 0)]
+    assert [(arrival.edge, arrival.offset) for arrival in joined.inputs] == [(0, 0), (1, 0)]
     assert joined.turns_before == ((0, 1),)
     forked = handover(graph, stages[1], names, 1, wiring, bytes(8))
     assert [line.peer for line in forked.behind] == ["s2", ""]

@@ -348,11 +348,11 @@ def float_tests() -> Iterator[FloatTest]:
     cases = tree() / "Tests" / "UnitTest" / "TestCases"
     for folder in sorted(cases.glob("test_arm_*_f32")):
         text = "".join(file.read_text() for file in folder.glob("*.c"))
-        found = {(name, ""): float(far) for name, far in _MACRO.findall(text)}
+        tolerances = {(name, ""): float(far) for name, far in _MACRO.findall(text)}
         for far, name, part in _WITHIN.findall(text):
-            found.setdefault((name, part), float(far))
+            tolerances.setdefault((name, part), float(far))
         kind = folder.name.removeprefix("test_arm_")
-        for (name, part), far in sorted(found.items()):
+        for (name, part), far in sorted(tolerances.items()):
             yield FloatTest(TestData(cases / "TestData" / name, kind), far, part)
 
 
@@ -366,7 +366,7 @@ def names() -> list[str]:
     return [name for name, test in _tests().items() if test.data.kind in _LAYERS]
 
 
-def made(test: FloatTest) -> GoldenTest:
+def golden_test(test: FloatTest) -> GoldenTest:
     """Return the network of a test, its inputs and its golden outputs."""
     net = NetworkBuilder(test.name)
     y, arrays = _LAYERS[test.data.kind](test, net)
@@ -380,7 +380,7 @@ _GOLDEN = ("output_ref", "output_ref_data", "output")
 
 def run_named(name: str, on: str) -> GoldenResult:
     """Run one test in this process."""
-    return run_test(made(_tests()[name]), on)
+    return run_test(golden_test(_tests()[name]), on)
 
 
 SUITE = GoldenSuite(

@@ -179,8 +179,8 @@ def _pytest(
 
 def cause(result: ArmTestResult) -> str:
     """Return why a result differs."""
-    found = (cause for pattern, cause in _CAUSES.items() if re.search(pattern, result.why))
-    return next(found, UNKNOWN)
+    causes = (cause for pattern, cause in _CAUSES.items() if re.search(pattern, result.why))
+    return next(causes, UNKNOWN)
 
 
 def record(results: Sequence[ArmTestResult], version: str, about: str) -> Record:

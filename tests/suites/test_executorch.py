@@ -83,8 +83,8 @@ def test_a_log_has_the_last_result_of_each_test(tmp_path: Path) -> None:
         add_line(earlier, asdict(result))
     mended = ArmTestResult(RESULTS[1].name, PASSED)
     add_line(later, asdict(mended))
-    found = latest([earlier, later, tmp_path / "none"])
-    assert found == [RESULTS[0], mended, *RESULTS[2:]]
+    results = latest([earlier, later, tmp_path / "none"])
+    assert results == [RESULTS[0], mended, *RESULTS[2:]]
 
 
 def test_no_tests_start_after_the_time(tmp_path: Path) -> None:

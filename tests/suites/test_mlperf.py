@@ -45,7 +45,7 @@ def test_each_class_has_a_file(tmp_path: Path) -> None:
 
 
 def test_the_auc_is_the_part_of_pairs_in_order() -> None:
-    two = DataSet("vww01", np.array([0, 1, 1]), np.array([[0.6, 0.4], [0.5, 0.5], [0.9, 0.1]]))
-    assert two.auc == 0.5 and two.accuracy == pytest.approx(100 / 3)
-    one = DataSet("ad01", np.array([0, 1, 0, 1]), np.array([[1.0], [2.0], [2.0], [3.0]]))
-    assert one.auc == 0.875
+    pictures = DataSet("vww01", np.array([0, 1, 1]), np.array([[0.6, 0.4], [0.5, 0.5], [0.9, 0.1]]))
+    assert pictures.auc == 0.5 and pictures.accuracy == pytest.approx(100 / 3)
+    anomalies = DataSet("ad01", np.array([0, 1, 0, 1]), np.array([[1.0], [2.0], [2.0], [3.0]]))
+    assert anomalies.auc == 0.875

@@ -69,8 +69,8 @@ def generate(
 
 def chosen(folder: Path, only: str = "", part: int = 1) -> list[str]:
     """Return the paths below a folder of the tests with an expression, or a drawn part of them."""
-    found = (folder / "conformance").rglob("desc.json")
-    paths = sorted(path.parent.relative_to(folder).as_posix() for path in found)
+    descriptions = (folder / "conformance").rglob("desc.json")
+    paths = sorted(path.parent.relative_to(folder).as_posix() for path in descriptions)
     tests = [path for path in paths if re.search(only, path)]
     return random.Random(_SEED).sample(tests, -(-len(tests) // part))
 

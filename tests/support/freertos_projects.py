@@ -26,9 +26,9 @@ _VERSION = re.compile(r'tskKERNEL_VERSION_NUMBER\s+"(.+)"')
 
 def kernel_version() -> str:
     """Return the kernel's own version."""
-    found = _VERSION.search((Path(str(KERNEL)) / "include" / "task.h").read_text())
-    assert found is not None
-    return found.group(1)
+    match = _VERSION.search((Path(str(KERNEL)) / "include" / "task.h").read_text())
+    assert match is not None
+    return match.group(1)
 
 
 def make_thread_project(board: str, network: str, place: Path) -> None:

@@ -250,11 +250,11 @@ def _count(folder: Path, tests: Sequence[str]) -> bool:
     return done.returncode == 0
 
 
-def main(given: str | None = None, *tests: str) -> int:
-    """Run tests and write the page; `given` is a folder with counts, which are kept."""
+def main(counts_folder: str | None = None, *tests: str) -> int:
+    """Run tests and write the page; `counts_folder` is a folder with counts, which are kept."""
     with tempfile.TemporaryDirectory(prefix="ethosgen-kernels-") as temporary:
-        folder = Path(given or temporary)
-        has_passed = _count(folder, tests or TESTS) if tests or not given else True
+        folder = Path(counts_folder or temporary)
+        has_passed = _count(folder, tests or TESTS) if tests or not counts_folder else True
         rows = rows_of(read_counts(folder))
     PAGE.write_text(render(rows))
     return 0 if has_passed and not any(row.missing for row in rows) else 1

@@ -74,9 +74,9 @@ class MisraCheck:
         with ThreadPoolExecutor(2) as pool:
             checked = pool.map(lambda file: self._check(file, paths, macros), new.values())
             self._known.update(zip(new, checked, strict=True))
-        found = [self._known[key] for key in keys.values()]
-        lines = [line for one in found for line in one.summary]
-        return frozenset().union(*(one.findings for one in found), self._across(folder, lines))
+        checks = [self._known[key] for key in keys.values()]
+        lines = [line for check in checks for line in check.summary]
+        return frozenset().union(*(check.findings for check in checks), self._across(folder, lines))
 
     def _check(self, file: Path, paths: Iterable[Path], macros: Sequence[str]) -> _Checked:
         command = ["cppcheck", "-q", "--dump", *_OPTIONS, "--template={id}"]
@@ -101,15 +101,15 @@ class MisraCheck:
     def _run(self, data: Path) -> frozenset[MisraFinding]:
         command = [sys.executable, str(self._addon), "--cli", str(data)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         return frozenset(
             MisraFinding(
-                Path(one["file"]).name,
-                one["linenr"],
-                one["column"],
-                one["errorId"].removeprefix("c2012-"),
+                Path(record["file"]).name,
+                record["linenr"],
+                record["column"],
+                record["errorId"].removeprefix("c2012-"),
             )
-            for one in found
+            for record in records
         )
 
 
@@ -129,14 +129,14 @@ def _key(file: Path, headers: Mapping[str, Sequence[Path]], macros: Sequence[str
 
 def _with_headers(file: Path, headers: Mapping[str, Sequence[Path]]) -> list[Path]:
     """Return a file and the headers that it includes, by their names."""
-    found, left = [], [file]
+    paths, left = [], [file]
     while left:
         path = left.pop()
-        if path not in found:
-            found.append(path)
+        if path not in paths:
+            paths.append(path)
             names = _INCLUDE.findall(path.read_text())
             left += [header for name in names for header in headers.get(name, ())]
-    return found
+    return paths
 
 
 def _named(data: Any) -> Any:

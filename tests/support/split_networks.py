@@ -82,13 +82,13 @@ def random_parts(network: Network, seed: int) -> tuple[list[OperatorPart], list[
     parts, cuts = list[OperatorPart](), list[Grid]()
     for run in runs_of(network.graph, [0, *inner, count]):
         shape = network.graph.tensors[run.results[-1]].shape
-        found = None
-        while found is None:
+        pieces = None
+        while pieces is None:
             limits = [rng.randint(1, min(4, most)) for most in Grid.limits(shape)]
             kept = [n if rng.random() < 0.6 else 1 for n in limits]
             cut = Grid(*kept)
-            found = parts_of(network.graph, run, cut)
-        parts += found
+            pieces = parts_of(network.graph, run, cut)
+        parts += pieces
         cuts.append(cut)
     return parts, cuts
 

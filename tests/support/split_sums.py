@@ -28,7 +28,7 @@ def computed(graph: Graph, values: Ints, depth: int, rng: random.Random) -> Ints
     count = len(cut.operators)
     for run in runs_of(cut, range(count + 1)):
         target = cut.tensors[run.results[0]]
-        made = arrays[run.results[0]] = np.zeros(target.shape, np.int64)
+        output = arrays[run.results[0]] = np.zeros(target.shape, np.int64)
         way = Grid(*(rng.randint(1, min(3, most)) for most in Grid.limits(target.shape)))
         parts = parts_of(cut, run, way)
         assert parts is not None
@@ -36,7 +36,7 @@ def computed(graph: Graph, values: Ints, depth: int, rng: random.Random) -> Ints
             (piece,) = part.pieces
             operator = cut.operators[piece.operator]
             compute = _partial if operator.custom_code == PARTIAL else _total
-            made[_slices(piece.box)] = compute(cut, operator, piece, arrays)
+            output[_slices(piece.box)] = compute(cut, operator, piece, arrays)
     return arrays[cut.outputs[0]]
 
 

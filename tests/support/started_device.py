@@ -16,8 +16,8 @@ def new_device(place: Path, *changes: tuple[str, str, str]) -> Path:
     """Write a device for FULLY_CONNECTED alone; changes are (file, old text, new text)."""
     folder = start_wrapped(NAME, place, is_device=True)
     toml = folder / "accelerator.toml"
-    one, _, _ = toml.read_text().rpartition("[[operator]]")
-    toml.write_text(one)
+    first_operator, _, _ = toml.read_text().rpartition("[[operator]]")
+    toml.write_text(first_operator)
     for file, old, new in changes:
         path = folder / file
         path.write_text(changed(old, new, path.read_text()))

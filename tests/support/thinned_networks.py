@@ -30,17 +30,17 @@ class _Growth:
         self.random = np.random.default_rng(seed)
         self.net = NetworkBuilder(f"thinned_{seed}", seed)
         self.dtype = dtype
-        self.made: list[int] = []
+        self.tensors: list[int] = []
 
     def grown(self) -> bytes:
         rows, depth = self._one_of((1, 3, 4, 6)), self._one_of((1, 2, 3, 8))
-        self.made = [self.net.input((1, rows, self._one_of((1, 4, 5)), depth), self.dtype)]
+        self.tensors = [self.net.input((1, rows, self._one_of((1, 4, 5)), depth), self.dtype)]
         for _ in range(int(self.random.integers(4, 13))):
-            self.made.append(self._next())
+            self.tensors.append(self._next())
         if self._chance(0.5):
-            self.made.append(self._dense(self.made[-1]))
-        inner = self.random.choice(self.made[1:], int(self.random.integers(0, 3)))
-        return self.net.build(*dict.fromkeys([self.made[-1], *map(int, inner)]))
+            self.tensors.append(self._dense(self.tensors[-1]))
+        inner = self.random.choice(self.tensors[1:], int(self.random.integers(0, 3)))
+        return self.net.build(*dict.fromkeys([self.tensors[-1], *map(int, inner)]))
 
     def _one_of(self, choices: Any) -> Any:
         return choices[int(self.random.integers(len(choices)))]
@@ -49,7 +49,7 @@ class _Growth:
         return bool(self.random.random() < share)
 
     def _next(self) -> int:
-        x = self.made[-1] if self._chance(0.7) else self._one_of(self.made)
+        x = self.tensors[-1] if self._chance(0.7) else self._one_of(self.tensors)
         if len(self.net.tensors[x].shape) != 4:
             return self._dense(x)
         steps = (
@@ -119,7 +119,7 @@ class _Growth:
 
     def _joined(self, x: int) -> int:
         spec = self.net.tensors[x]
-        alike = [i for i in self.made if self.net.tensors[i].shape == spec.shape]
+        alike = [i for i in self.tensors if self.net.tensors[i].shape == spec.shape]
         other = self._one_of(alike)
         if self._chance(0.3):
             values = self.net.random_integers((spec.shape[-1],), self.dtype)
@@ -135,10 +135,10 @@ class _Growth:
             return self.net.concat([x, self._one_of(same)], self._one_of((-1, -1, 1)))
         if way == "sub" and self.dtype == "uint8":
             way = "add"
-        made = getattr(self.net, way)(
+        output = getattr(self.net, way)(
             x, other, self._one_of(_ACTIVATIONS[:3]), **self._sum(x, other, way)
         )
-        return int(made)
+        return int(output)
 
     def _sum(self, x: int, other: int, way: str) -> dict[str, Any]:
         """Return an output's quantization that TFLite accepts for a sum or a product."""

@@ -205,13 +205,16 @@ class Recurrent(nn.Module):
     def __init__(self, features: int = 8, cells: int = 16) -> None:
         super().__init__()
         self.cells = cells
-        self.given, self.kept = nn.Linear(features, 4 * cells), nn.Linear(cells, 4 * cells)
+        self.from_input, self.from_hidden = (
+            nn.Linear(features, 4 * cells),
+            nn.Linear(cells, 4 * cells),
+        )
         self.linear = nn.Linear(cells, 5)
 
     def forward(self, steps: Tensor) -> Tensor:
         hidden = cell = torch.zeros(steps.shape[0], self.cells)
         for index in range(steps.shape[1]):
-            gates = self.given(steps[:, index]) + self.kept(hidden)
+            gates = self.from_input(steps[:, index]) + self.from_hidden(hidden)
             taken, left, new, out = gates.chunk(4, 1)
             cell = torch.sigmoid(left) * cell + torch.sigmoid(taken) * torch.tanh(new)
             hidden = torch.sigmoid(out) * torch.tanh(cell)
@@ -401,6 +404,6 @@ def outputs(
     module = torch.export.load(request["path"]).module(check_guards=False)
     (samples,) = arrays.values()
     with torch.no_grad():
-        found = [module(torch.from_numpy(sample.copy())) for sample in samples]
-    leaves = [torch.utils._pytree.tree_leaves(result) for result in found]
+        results = [module(torch.from_numpy(sample.copy())) for sample in samples]
+    leaves = [torch.utils._pytree.tree_leaves(result) for result in results]
     return {}, {"outputs": np.stack([only.numpy() for (only,) in leaves])}

@@ -160,7 +160,9 @@ def busy_times(told: Path, instances: int = 2) -> list[list[tuple[int, int]]]:
     """Return, for each instance in the last run, the numbers of its calls' starts and waits."""
     calls = [json.loads(line) for line in told.read_text().splitlines()]
     models = list(dict.fromkeys(model for *_, model in calls))[-instances:]
-    return [[(start, wait) for start, wait, model in calls if model == one] for one in models]
+    return [
+        [(start, wait) for start, wait, model in calls if model == instance] for instance in models
+    ]
 
 
 def branches(path: Path) -> Path:

@@ -47,11 +47,11 @@ def change(file: Path, old: str, new: str) -> None:
 def flip(file: Path) -> None:
     """Flip the lowest bit of the last number in a file's last array."""
     text = file.read_text()
-    found = re.findall(r"(-?\w+?)u?,\n\};", text)[-1]
-    at = text.rindex(found)
-    value = int(found, 0) ^ 1
-    changed = f"0x{value:08x}" if found.startswith("0x") else str(value)
-    file.write_text(text[:at] + changed + text[at + len(found) :])
+    number = re.findall(r"(-?\w+?)u?,\n\};", text)[-1]
+    at = text.rindex(number)
+    value = int(number, 0) ^ 1
+    changed = f"0x{value:08x}" if number.startswith("0x") else str(value)
+    file.write_text(text[:at] + changed + text[at + len(number) :])
 
 
 @pytest.mark.parametrize(

@@ -152,8 +152,8 @@ def test_two_instances_of_an_accelerator_run_and_are_exact(tmp_path: Path) -> No
     Solution(place, "qemu").build("-mcpu=cortex-m55", elf)
     report = flow.run_project(place, flow.RunOptions(Inputs(None, 2, 3)), watch=Watch())
     assert report.passed
-    (one, *_), (other, *_) = busy_times(tmp_path / "told")
-    assert one[0] < other[1] and other[0] < one[1], "they do not compute at once"
+    (first, *_), (other, *_) = busy_times(tmp_path / "told")
+    assert first[0] < other[1] and other[0] < first[1], "they do not compute at once"
 
 
 def test_every_source_is_named_once_and_nothing_else(tmp_path: Path) -> None:

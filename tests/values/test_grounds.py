@@ -42,4 +42,4 @@ def test_what_regor_prints_has_codes_too() -> None:
     assert codes["SIN"] == "npu-operation"
     assert codes["AVERAGE_POOL_2D"] == "npu-constraint"
     assert {ground(why, "") for why in reasons(LOG, ("SIN",)).values()} >= {"asked"}
-    assert set(codes.values()) <= {one.code for one in grounds()}
+    assert set(codes.values()) <= {explanation.code for explanation in grounds()}

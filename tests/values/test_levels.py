@@ -69,8 +69,8 @@ def test_an_operator_has_its_level(code: str, inputs: str, output: str, level: s
     graph = graph_of(code, inputs, output)
     assert level_of(graph, graph.operators[0]) == level
     network = Network("n", (graph,))
-    found = [each.level for each in levels_of(network)]
-    assert found == [level] * network.is_tosa
+    levels = [each.level for each in levels_of(network)]
+    assert levels == [level] * network.is_tosa
 
 
 def test_operators_of_tflite_have_none() -> None:
@@ -93,10 +93,10 @@ def test_levels_of_a_compiled_operator_are_those_it_states() -> None:
     graph = graph_of("CUSTOM", "int8", "int8")
     metadata = {LEVELS: levels_metadata({0: levels_text(levels)})}
     network = Network("n", (graph,), metadata)
-    found = levels_in(network, graph.operators[0])
-    assert found == levels
-    assert described(found) == f"{INT}: 2 x CONV2D; {EITHER}: ADD"
-    assert described(found[:1]) == INT and described([]) == ""
+    stated = levels_in(network, graph.operators[0])
+    assert stated == levels
+    assert described(stated) == f"{INT}: 2 x CONV2D; {EITHER}: ADD"
+    assert described(stated[:1]) == INT and described([]) == ""
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_without_a_clock_there_are_cycles_alone() -> None:
 
 
 def test_operators_without_an_estimate_are_named() -> None:
-    one = CpuTime(100, None, "stored costs", False, ("TOPK_V2",))
-    assert one.text() == "≈ 100 cycles (stored costs), without TOPK_V2, which has no estimate"
-    two = CpuTime(100, None, "stored costs", False, ("TOPK_V2", "CUMSUM"))
-    assert two.text().endswith("without TOPK_V2, CUMSUM, which have no estimate")
+    single = CpuTime(100, None, "stored costs", False, ("TOPK_V2",))
+    assert single.text() == "≈ 100 cycles (stored costs), without TOPK_V2, which has no estimate"
+    double = CpuTime(100, None, "stored costs", False, ("TOPK_V2", "CUMSUM"))
+    assert double.text().endswith("without TOPK_V2, CUMSUM, which have no estimate")

@@ -63,9 +63,9 @@ def test_samples_drive_the_first_sums_to_their_ends() -> None:
 
 def test_a_wrong_rewrite_is_not_used() -> None:
     network = layers()
-    found = optimize(decode_network(thinned_network(3), "other"))
-    assert found is not None
-    facts = dataclasses.replace(found.facts, weights_after=0)
+    optimized = optimize(decode_network(thinned_network(3), "other"))
+    assert optimized is not None
+    facts = dataclasses.replace(optimized.facts, weights_after=0)
     wrong = Optimized(with_another_weight(network), facts)
     with patch.object(optimizing, "optimize", lambda _network: wrong):
         plan = make_plan(network, PlanSettings(None, OffloadOptions()), Watch())

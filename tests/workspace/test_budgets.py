@@ -33,23 +33,23 @@ CLASSIFIED = AccuracyReport(
 
 
 def all_of(budget: Budget, report: Any = REPORT, accuracy: Any = None) -> dict[str, Limited]:
-    return {one.name: one for one in limits(budget, report, accuracy)}
+    return {limited.name: limited for limited in limits(budget, report, accuracy)}
 
 
 def test_each_figure_may_reach_its_limit_and_no_more() -> None:
     exact = all_of(Budget(ms=2, ram=1000, flash=2000, stack=300, accuracy=0.9), REPORT, CLASSIFIED)
-    assert [one.passed for one in exact.values()] == [True] * 5
+    assert [limited.passed for limited in exact.values()] == [True] * 5
     tight = Budget(ms=1.9, ram=999, flash=1999, stack=299, accuracy=0.91)
-    assert not any(one.passed for one in all_of(tight, REPORT, CLASSIFIED).values())
+    assert not any(limited.passed for limited in all_of(tight, REPORT, CLASSIFIED).values())
     assert all_of(Budget()) == {}
 
 
 def test_a_figure_that_is_not_known_fails() -> None:
     bare = replace(REPORT, ram_bytes=None, flash_bytes=None, stack_bytes=None, cpu_time=None)
-    found = all_of(Budget(ms=1, ram=1, flash=1, stack=1, accuracy=0), bare)
-    assert [one.value for one in found.values()] == [None] * 5
-    assert not any(one.passed for one in found.values())
-    assert found["time"].text() == "unknown of at most 1 ms"
+    figures = all_of(Budget(ms=1, ram=1, flash=1, stack=1, accuracy=0), bare)
+    assert [limited.value for limited in figures.values()] == [None] * 5
+    assert not any(limited.passed for limited in figures.values())
+    assert figures["time"].text() == "unknown of at most 1 ms"
 
 
 def test_a_time_without_some_operators_is_not_known() -> None:
@@ -60,9 +60,9 @@ def test_a_time_without_some_operators_is_not_known() -> None:
 def test_the_times_of_a_firmwares_networks_add_up_and_the_largest_stack_counts() -> None:
     other = replace(REPORT, stack_bytes=500)
     both = FirmwareReport((REPORT, other), {"total": 7}, {"total": 8}, {}, {})
-    found = all_of(Budget(ms=4, ram=8, flash=6, stack=500), both)
-    assert found["time"].value == pytest.approx(4) and found["stack"].value == 500
-    assert found["RAM"].passed and not found["flash"].passed
+    figures = all_of(Budget(ms=4, ram=8, flash=6, stack=500), both)
+    assert figures["time"].value == pytest.approx(4) and figures["stack"].value == 500
+    assert figures["RAM"].passed and not figures["flash"].passed
 
 
 def test_a_detector_has_its_auc() -> None:

@@ -78,7 +78,7 @@ class Graph:
             return 0, ()  # a cycle through pointers, which the program does not take
         if title not in self._depths:
             frame = self._frames.get(title, LEAF)
-            deeper = (self._depth(one, (*above, title)) for one in self._callees(title))
+            deeper = (self._depth(callee, (*above, title)) for callee in self._callees(title))
             below = max(deeper, default=(0, ()))
             name = title.rsplit(":", 1)[-1]
             self._depths[title] = frame + below[0], (f"{name} {frame}", *below[1])
@@ -86,28 +86,28 @@ class Graph:
 
     def _callees(self, title: str) -> set[str]:
         """Return a function's callees; the title of a weak one has its file, which calls lack."""
-        found: set[str] = set()
+        callees: set[str] = set()
         for target in self._calls[title]:
             if target == _POINTER:
-                found |= self._pointed_at(title)
+                callees |= self._pointed_at(title)
             else:
-                found |= self._titles.get(target.rsplit(":", 1)[-1], {target})
-        return found
+                callees |= self._titles.get(target.rsplit(":", 1)[-1], {target})
+        return callees
 
     def _pointed_at(self, title: str) -> set[str]:
         name = title.rsplit(":", 1)[-1]
         if name in POINTERS:
             matches = re.compile(POINTERS[name]).match
-            found = [ones for known, ones in self._titles.items() if matches(known)]
-            return {one for ones in found for one in ones}
+            matching = [ones for known, ones in self._titles.items() if matches(known)]
+            return {function for ones in matching for function in ones}
         if Path(self._files[title]).name in SERVERS:
             called = {target.rsplit(":", 1)[-1] for ones in self._calls.values() for target in ones}
             return {
-                one
+                function
                 for name, ones in self._titles.items()
                 if name not in called
-                for one in ones
-                if NETWORKS.search(self._files[one])
+                for function in ones
+                if NETWORKS.search(self._files[function])
             }
         return {f"{name}'s pointer"}
 

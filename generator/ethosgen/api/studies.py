@@ -176,13 +176,13 @@ def accuracy(
         return measure_accuracy(asked, watch_of(announce))
 
 
-def _several(one: str, values: Sequence[str], options: dict[str, Any]) -> tuple[str, ...]:
-    """Return the values of an option, which is plural here; `one` takes a single value."""
-    if one not in options:
+def _several(singular: str, values: Sequence[str], options: dict[str, Any]) -> tuple[str, ...]:
+    """Return the values of an option, which is plural here; `singular` takes a single value."""
+    if singular not in options:
         return _listed(values)
-    single = options.pop(one)
+    single = options.pop(singular)
     if values:
-        raise InputError(f"pass `{one}` for one value or the plural for several, not both")
+        raise InputError(f"pass `{singular}` for one value or the plural for several, not both")
     return () if single is None else _listed(single)
 
 

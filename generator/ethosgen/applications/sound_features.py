@@ -38,8 +38,8 @@ def places() -> Array:
     """Return the position of each frequency bin among the bands, on the mel scale."""
     frequencies = np.arange(FRAME) * (RATE / _WINDOW)
     top = np.log1p(RATE / 2 / _MEL_HERTZ)
-    found: Array = np.log1p(frequencies / _MEL_HERTZ) / top * (FEATURES + 1)
-    return found.astype(np.float32)
+    positions: Array = np.log1p(frequencies / _MEL_HERTZ) / top * (FEATURES + 1)
+    return positions.astype(np.float32)
 
 
 def levels(tensor: Tensor) -> Array:

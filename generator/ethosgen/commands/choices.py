@@ -146,9 +146,9 @@ class Group(click.Group):
         if not (name in self.commands or name.startswith("-") or ctx.resilient_parsing):
             shown = [known for known, command in self.commands.items() if not command.hidden]
             raise InputError(unknown("command", name, shown))
-        found, command, words = super().resolve_command(ctx, args)
+        resolved, command, words = super().resolve_command(ctx, args)
         if command is not None and self._defaults is not None and not ctx.resilient_parsing:
             defaults = self._defaults(command, words, self.commands)
             if defaults:
-                ctx.default_map = {str(found): dict(defaults)}
-        return found, command, words
+                ctx.default_map = {str(resolved): dict(defaults)}
+        return resolved, command, words

@@ -58,13 +58,13 @@ def _networks(context: click.Context) -> "list[Network]":
     from ethosgen.values.errors import EthosgenError
     from ethosgen.values.watch import Watch
 
-    found = []
+    networks = []
     for path in context.args:
         try:
-            found.append(flow.read(Path(path), None, Watch()))
+            networks.append(flow.read(Path(path), None, Watch()))
         except EthosgenError:
             continue  # the command reports the error
-    return found
+    return networks
 
 
 def _items(names: Iterable[str], typed: str) -> list[CompletionItem]:

@@ -50,17 +50,17 @@ def diff(
 
     if output is not None:
         require_place(output, force)
-    found = compare_answers(before, after)
+    differences = compare_answers(before, after)
     if output is not None:
         names = (before.name, after.name)
         if names[0] == names[1]:
             names = (str(before), str(after))
-        write_difference(found, names, output)
+        write_difference(differences, names, output)
     if as_json:
-        click.echo(json.dumps([difference.as_json() for difference in found], indent=2))
+        click.echo(json.dumps([difference.as_json() for difference in differences], indent=2))
         return
     lines = _markdown if markdown else _lines
-    for difference in found:
+    for difference in differences:
         for line in lines(difference):
             click.echo(line)
 

@@ -126,21 +126,21 @@ def explain(code: str | None, as_json: bool) -> None:
 
     Without CODE, list all.
     """
-    known = {one.code: one for one in explanations()}
+    known = {explanation.code: explanation for explanation in explanations()}
     if code is not None and code not in known:
         raise InputError(
             f"unknown code '{code}'{nearest(code, known)}; `ethosgen explain` lists all"
         )
     chosen = list(known.values()) if code is None else [known[code]]
     if as_json:
-        click.echo(json.dumps([_as_json(one) for one in chosen], indent=2))
+        click.echo(json.dumps([_as_json(explanation) for explanation in chosen], indent=2))
     elif code is None:
         _list(chosen)
     else:
-        one = known[code]
-        click.echo(f"{one.code}: {one.text}\n  what to do: {one.remedy}")
-        if one.source:
-            click.echo(f"  source: {one.source}")
+        explanation = known[code]
+        click.echo(f"{explanation.code}: {explanation.text}\n  what to do: {explanation.remedy}")
+        if explanation.source:
+            click.echo(f"  source: {explanation.source}")
 
 
 def explanations() -> list[Explanation]:
@@ -166,19 +166,19 @@ def explanations() -> list[Explanation]:
 
 def _list(known: list[Explanation]) -> None:
     """Print the codes by kind, a line for each."""
-    width = max(len(one.code) for one in known)
+    width = max(len(explanation.code) for explanation in known)
     for kind, title in _TITLES.items():
         click.echo(title)
-        for one in known:
-            if one.kind == kind:
-                click.echo(f"  {one.code.ljust(width)}  {one.text}")
+        for explanation in known:
+            if explanation.kind == kind:
+                click.echo(f"  {explanation.code.ljust(width)}  {explanation.text}")
 
 
-def _as_json(one: Explanation) -> dict[str, str | None]:
+def _as_json(explanation: Explanation) -> dict[str, str | None]:
     return {
-        "code": one.code,
-        "kind": one.kind,
-        "text": one.text,
-        "remedy": one.remedy,
-        "source": one.source or None,
+        "code": explanation.code,
+        "kind": explanation.kind,
+        "text": explanation.text,
+        "remedy": explanation.remedy,
+        "source": explanation.source or None,
     }

@@ -41,16 +41,16 @@ def identify(file: Path, project: Path | None, weights: Path | None, as_json: bo
     """
     from ethosgen.flow.identity import answer
 
-    found = answer(file, project, weights)
+    matches = answer(file, project, weights)
     is_compared = project is not None or weights is not None
-    is_same = not any(match.difference for match in found)
+    is_same = not any(match.difference for match in matches)
     if as_json:
-        networks = [match.as_json() for match in found if not match.weights]
-        files = [match.as_json() for match in found if match.weights]
+        networks = [match.as_json() for match in matches if not match.weights]
+        files = [match.as_json() for match in matches if match.weights]
         told = {"matches": is_same} if is_compared else {}
         click.echo(json.dumps({**told, "networks": networks, "weights": files}, indent=2))
     else:
-        for match in found:
+        for match in matches:
             verdict = _verdict(match, project is not None)
             click.echo(f"{_shown(match)}: {verdict}" if verdict else _shown(match))
     click.get_current_context().exit(0 if is_same or not is_compared else 1)
@@ -67,10 +67,13 @@ def _verdict(match: "IdentityMatch", has_project: bool) -> str:
 def _shown(match: "IdentityMatch") -> str:
     if match.weights:
         return _weights_line(match)
-    if (one := match.identity) is None:
+    if (identity := match.identity) is None:
         return match.name
-    code = "".join(f"  code {code.digest}" for code in one.codes)
-    return f"{one.name}  network {one.network}{code}  build {one.build}  ethosgen {one.version}"
+    code = "".join(f"  code {code.digest}" for code in identity.codes)
+    return (
+        f"{identity.name}  network {identity.network}{code}  "
+        f"build {identity.build}  ethosgen {identity.version}"
+    )
 
 
 def _weights_line(match: "IdentityMatch") -> str:

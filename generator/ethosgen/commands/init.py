@@ -72,13 +72,13 @@ def init(
 
 def _found(networks: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return the networks that the user names, or those in the folder; InputError for none."""
-    found = networks or tuple(sorted(Path().glob("*.tflite")))
-    if not found:
+    chosen = networks or tuple(sorted(Path().glob("*.tflite")))
+    if not chosen:
         raise InputError("there is no .tflite file here; name the network: ethosgen init MODEL")
-    for network in found:
+    for network in chosen:
         if not network.is_file():
             raise InputError(f"there is no network '{network}'")
-    return found
+    return chosen
 
 
 def _write(files: Mapping[str, bytes]) -> None:

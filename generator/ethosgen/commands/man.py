@@ -100,9 +100,9 @@ def _pages(
     yield name, f"{_MARK}{title}.SH NAME\n{name} \\- {_roff(about)}\n{formatter.getvalue()}"
     if isinstance(command, click.Group):
         for below in command.list_commands(ctx):
-            found = command.get_command(ctx, below)
-            if found is not None and not found.hidden:
-                yield from _pages(found, ctx, f"{path} {below}")
+            subcommand = command.get_command(ctx, below)
+            if subcommand is not None and not subcommand.hidden:
+                yield from _pages(subcommand, ctx, f"{path} {below}")
 
 
 def _roff(text: str) -> str:

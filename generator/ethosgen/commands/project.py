@@ -75,7 +75,9 @@ def project(
         )
     written = replace(
         written,
-        programs=tuple(replace(one, advice=retyped(one.advice)) for one in written.programs),
+        programs=tuple(
+            replace(program, advice=retyped(program.advice)) for program in written.programs
+        ),
         headlines=tuple(map(retyped_headline, written.headlines)),
     )
     if as_json:

@@ -111,5 +111,5 @@ def _retyped(report: Report | FirmwareReport) -> Report | FirmwareReport:
     """Return the report with the command that the user typed in its advice."""
     if isinstance(report, Report):
         return replace(report, advice=retyped(report.advice))
-    networks = tuple(replace(one, advice=retyped(one.advice)) for one in report.reports)
+    networks = tuple(replace(network, advice=retyped(network.advice)) for network in report.reports)
     return replace(report, reports=networks)

@@ -203,7 +203,7 @@ def _reason_lines(operators: Sequence[CpuOperator]) -> list[str]:
 
 def _explained(operators: Sequence[CpuOperator]) -> list[str]:
     """Name the commands that explain the reasons."""
-    codes = dict.fromkeys(ground(one.reason, one.erratum) for one in operators)
+    codes = dict.fromkeys(ground(operator.reason, operator.erratum) for operator in operators)
     return [f"            details: ethosgen explain {code}" for code in codes]
 
 

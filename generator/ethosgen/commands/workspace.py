@@ -40,7 +40,7 @@ def defaults_for(
         folder = workspace.project
         return {"directory": str(place / folder)} if folder else None
     networks = [str(place / network) for network in workspace.networks]
-    given: dict[str, Any] = {"networks": networks, "network": networks[0]}
+    arguments: dict[str, Any] = {"networks": networks, "network": networks[0]}
     if name == "compare":
         return {"networks": networks, **({"boards": [workspace.board]} if workspace.board else {})}
     _require_known(workspace.options, path, others)
@@ -51,7 +51,7 @@ def defaults_for(
             named |= workspace.accuracy.model_dump(exclude_defaults=True)
     if name == "project" and workspace.project and not named_files:
         named["output"] = workspace.project
-    return given | _by_parameter(command, named, place)
+    return arguments | _by_parameter(command, named, place)
 
 
 def missing_text(error: click.MissingParameter) -> str:
@@ -78,10 +78,10 @@ def _arguments(command: click.Command, words: list[str]) -> tuple[str, ...]:
         parsed, _, _ = command.make_parser(context).parse_args(list(words))
     except click.UsageError:
         return ()
-    found = (parsed.get(name) for name in _ARGUMENTS)
+    values = (parsed.get(name) for name in _ARGUMENTS)
     return tuple(
         name
-        for value in found
+        for value in values
         if isinstance(value, (str, tuple))
         for name in ((value,) if isinstance(value, str) else value)
     )
@@ -95,20 +95,20 @@ def _are_among(files: tuple[str, ...], networks: list[str]) -> bool:
 
 def _by_parameter(command: click.Command, named: Mapping[str, Any], place: Path) -> dict[str, Any]:
     """Return values by the names of a command's parameters; those it does not have are left out."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for parameter in command.params:
         options = [option.removeprefix("--") for option in parameter.opts]
         key = next((option for option in options if named.get(option) is not None), None)
         if key is not None and parameter.name:
-            found[parameter.name] = _value(parameter, named[key], place)
-    return found
+            values[parameter.name] = _value(parameter, named[key], place)
+    return values
 
 
 def _value(parameter: click.Parameter, value: Any, place: Path) -> Any:
     """Return a value in the option's form: paths from the file's folder, lists joined."""
     values = value if isinstance(value, list) else [value]
     if isinstance(parameter.type, click.Path):
-        values = [str(place / str(one)) for one in values]
+        values = [str(place / str(path)) for path in values]
     if getattr(parameter, "multiple", False):
         return values
     return ",".join(map(str, values)) if isinstance(value, list) else values[0]

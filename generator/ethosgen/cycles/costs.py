@@ -158,17 +158,17 @@ class _Pieces:
 
     def scattered(self, timer: PieceTimer) -> Mapping[Addresses, float]:
         """Return the cycles by which the model underestimates gathers and scatters."""
-        found = {
+        accesses = {
             block: [
                 (match[1] + match[2], int(match[3])) for line in lines if (match := _match(line))
             ]
             for block, lines in self.lines.items()
         }
-        texts = dict.fromkeys((text,) for some in found.values() for text, _ in some)
+        texts = dict.fromkeys((text,) for some in accesses.values() for text, _ in some)
         known = timer.repeated_cycles(texts)
         return {
             block: sum(max(0.0, _VECTOR_BITS // bits - known[text,]) for text, bits in some)
-            for block, some in found.items()
+            for block, some in accesses.items()
         }
 
 

@@ -84,15 +84,15 @@ class AcceleratedParts:
         supported: set[str] = set()
         reasons: dict[str, str] = {}
         divided = partition_for_accelerators(module, self._executors, check=self._spec.check)
-        for one in support_report(divided):
-            node = named.get(nodes.get(one.result, ""))
+        for support in support_report(divided):
+            node = named.get(nodes.get(support.result, ""))
             if node is None:
                 continue
             inside = composite_at(node)
-            if one.is_supported:
+            if support.is_supported:
                 supported |= {each.name for each in inside}
             else:
-                reasons |= {each.name: one.reason for each in inside if is_operator(each)}
+                reasons |= {each.name: support.reason for each in inside if is_operator(each)}
         return supported, reasons
 
 

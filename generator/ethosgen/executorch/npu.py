@@ -87,7 +87,7 @@ class NpuParts:
             groups = composites_of(nodes)
             names = {f"alone_{number}": group for number, group in enumerate(groups)}
             alone = self._tried(program, names, names)
-            found = {
+            refused = {
                 name: each.refusal
                 for group, each in alone.items()
                 if each.refusal
@@ -95,7 +95,7 @@ class NpuParts:
             }
             everything = {node.name: trial.refusal for node in nodes}
             operators = {node.name for node in nodes if is_operator(node)}
-            new |= {n: why for n, why in (found or everything).items() if n in operators}
+            new |= {n: why for n, why in (refused or everything).items() if n in operators}
         return new
 
     def _tried(
@@ -194,11 +194,11 @@ class _NotedPartitioner(TOSAPartitioner):  # type: ignore[misc] # torch is not i
 
     def reasons(self) -> dict[str, str]:
         """Return Arm's reasons by the names of nodes."""
-        found: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         for reporter in self._reporters:
             for node, reason in reporter._rejected_nodes.items():
-                found.setdefault(node.name, " ".join(str(reason).split()))
-        return found
+                reasons.setdefault(node.name, " ".join(str(reason).split()))
+        return reasons
 
 
 class _Without(OperatorSupportBase):  # type: ignore[misc] # torch is not installed here

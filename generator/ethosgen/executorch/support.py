@@ -41,10 +41,10 @@ def support_report(edge: Any) -> list[OperatorSupport]:
     for a program that EthosgenPartitioner has not lowered.
     """
     program = edge.exported_program()
-    found = list(_supports(program))
-    if not found and not any(map(_is_noted, program.graph.nodes)):
+    supports = list(_supports(program))
+    if not supports and not any(map(_is_noted, program.graph.nodes)):
         raise InputError("the program was not lowered with EthosgenPartitioner")
-    return found
+    return supports
 
 
 def _supports(program: Any) -> Iterator[OperatorSupport]:

@@ -75,18 +75,18 @@ def _less_ram(now: Cost, place: Place) -> Iterator[Improvement]:
 
 def _other_mode(now: Cost, place: Place) -> Iterator[Improvement]:
     """Name the memory mode of the board that is fastest, if it is faster than this one."""
-    found = {
+    costs = {
         mode: cost
         for mode in place.board.memory_modes(place.accelerator)
         if mode != place.mode and (cost := _attempt(replace(place, mode=mode))) is not None
     }
-    mode = min(found, key=lambda name: found[name].time, default=None)
-    gain = 0.0 if mode is None else -_longer(found[mode], now)
+    mode = min(costs, key=lambda name: costs[name].time, default=None)
+    gain = 0.0 if mode is None else -_longer(costs[mode], now)
     if mode is not None and gain >= _FASTER:
         yield Improvement(
             "memory-mode",
             f"use the memory mode {mode}: {percent(gain)} less time, and "
-            f"{counted(found[mode].sram_bytes, 'byte')} of SRAM instead of {now.sram_bytes:,}",
+            f"{counted(costs[mode].sram_bytes, 'byte')} of SRAM instead of {now.sram_bytes:,}",
             gain,
             "time",
             f"{command_of(place)} --memory-mode {mode}",
@@ -100,8 +100,12 @@ def _smaller_npu(now: Cost, place: Place) -> Iterator[Improvement]:
     if used is None or npu is None:
         return
     offered = map(find_accelerator, npu.configurations)
-    smaller = (one for one in offered if one.product == used.product and one.macs < used.macs)
-    for other in sorted(smaller, key=lambda one: one.macs):
+    smaller = (
+        candidate
+        for candidate in offered
+        if candidate.product == used.product and candidate.macs < used.macs
+    )
+    for other in sorted(smaller, key=lambda candidate: candidate.macs):
         settings = replace(place.settings, accelerator=other)
         cost = _attempt(replace(place, settings=settings))
         if cost is not None and _longer(cost, now) <= _SLOWER:

@@ -74,10 +74,10 @@ def measure_coverage(
             return read_coverage(info, elf, counts)
 
 
-def _is_same(one: Outcome, other: Outcome) -> bool:
+def _is_same(outcome: Outcome, other: Outcome) -> bool:
     """Compare all outputs bit by bit."""
     return all(
         array.tobytes() == second.outputs[name].tobytes()
-        for first, second in zip(one.samples, other.samples, strict=True)
+        for first, second in zip(outcome.samples, other.samples, strict=True)
         for name, array in first.outputs.items()
     )

@@ -66,8 +66,8 @@ def run_and_judge(
     part of a network as firmware.
     """
     require_runtime(networks.values(), options.criteria)
-    given = (options.inputs, options.criteria)
-    asked = {index: with_examples(network, *given) for index, network in networks.items()}
+    examples = (options.inputs, options.criteria)
+    asked = {index: with_examples(network, *examples) for index, network in networks.items()}
     samples = {i: choose_samples(network, asked[i][0]) for i, network in networks.items()}
     jobs = _interleave(samples)
     with counting(info, built) as counter:

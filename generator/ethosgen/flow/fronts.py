@@ -81,11 +81,11 @@ def _lengthen(try_out: Attempt, usual: Schedule, heads: Sequence[int], least: Co
     left = list(heads)
     for _ in range(STEPS):
         less = int(least.arena_bytes * (1 - RATIO)) // GRAIN * GRAIN + GRAIN
-        found = shortest_head(try_out, usual, left, least, least.sram_bytes - less)
-        if found is None:
+        tried = shortest_head(try_out, usual, left, least, least.sram_bytes - less)
+        if tried is None:
             return
-        left = left[left.index(found.schedule.bands_above or 0) :]
-        least = found.cost
+        left = left[left.index(tried.schedule.bands_above or 0) :]
+        least = tried.cost
 
 
 def shortest_head(

@@ -60,8 +60,8 @@ class IdentityMatch:
         """Return the values for --json."""
         if self.weights:
             return self.weights.as_json()
-        found = self.identity.as_json() if self.identity else {"name": self.name}
-        return {**found, "in_project": self.is_ours, "difference": self.difference or None}
+        facts = self.identity.as_json() if self.identity else {"name": self.name}
+        return {**facts, "in_project": self.is_ours, "difference": self.difference or None}
 
 
 def answer(
@@ -74,22 +74,22 @@ def answer(
                 f"'{file}' is itself a file of weights; name a firmware and one file of weights"
             )
         return (weights_for_project(file, project) if project else weights_alone(file),)
-    found = find_identities(file)
-    alone = (IdentityMatch(identity.name, identity, False) for identity in found)
-    matches = tuple(alone) if project is None else compare_with(found, project)
-    return matches if weights is None else (*matches, weights_for_firmware(weights, found))
+    identities = find_identities(file)
+    alone = (IdentityMatch(identity.name, identity, False) for identity in identities)
+    matches = tuple(alone) if project is None else compare_with(identities, project)
+    return matches if weights is None else (*matches, weights_for_firmware(weights, identities))
 
 
 def compare_with(identities: Sequence[Identity], place: Path) -> tuple[IdentityMatch, ...]:
     """Compare a firmware's networks with those of a project: its folder, or its manifest."""
     info = _open(place)
     expected = _expected(info)
-    found = {identity.name for identity in identities}
+    names = {identity.name for identity in identities}
     matches = [_match(identity, expected, info) for identity in identities]
     lacking = [
         IdentityMatch(name, None, True, "the firmware does not have this network")
         for name in expected
-        if name not in found
+        if name not in names
     ]
     return (*matches, *lacking)
 

@@ -30,11 +30,11 @@ def fit(limit_bytes: int, place: Place, watch: Watch) -> tuple[Program, SramChoi
         return _fastest(limit_bytes, place, trials, watch)
     except CapacityError:
         is_auto = place.settings.options.mode is OffloadMode.AUTO
-        found = _with_bands(limit_bytes, place, trials, watch) if is_auto else []
-        if not place.accelerator or not found:
+        candidates = _with_bands(limit_bytes, place, trials, watch) if is_auto else []
+        if not place.accelerator or not candidates:
             raise
-    program, choice = min(found, key=lambda one: one[1].chosen.cost.time)
-    less = min((other.chosen for _, other in found), key=lambda tried: tried.cost.sram_bytes)
+    program, choice = min(candidates, key=lambda candidate: candidate[1].chosen.cost.time)
+    less = min((other.chosen for _, other in candidates), key=lambda tried: tried.cost.sram_bytes)
     is_less = less.cost.sram_bytes < choice.chosen.cost.sram_bytes
     larger = trials[0] if trials else None
     return program, replace(choice, smaller=less if is_less else choice.smaller, larger=larger)
@@ -56,19 +56,19 @@ def _with_bands(
     beside = None
     with suppress(EthosgenError):
         beside = _with_head(limit_bytes, place, trials, watch)
-    found = [beside] if beside else []
+    candidates = [beside] if beside else []
     options = replace(place.settings.options, mode=OffloadMode.NONE)
     alone = replace(place, settings=replace(place.settings, accelerator=None, options=options))
     tried = _explored(limit_bytes, alone, watch)
     try:
         program, choice = _fastest(limit_bytes, alone, tried, watch)
-        found.append((_with_reason(program, limit_bytes), choice))
+        candidates.append((_with_reason(program, limit_bytes), choice))
     except EthosgenError as error:
         least = min((trial.cost.sram_bytes for trial in tried), default=limit_bytes)
         is_less = not trials or least < trials[0].cost.sram_bytes
-        if not found and is_less and isinstance(error, CapacityError):
+        if not candidates and is_less and isinstance(error, CapacityError):
             raise
-    return found
+    return candidates
 
 
 def _with_head(
@@ -79,16 +79,16 @@ def _with_head(
     None if none fits.
     """
     name, usual = place.network.name, place.settings.options.schedule
-    found = None
+    tried = None
     if trials:
         heads, least = place.heads(), trials[0].cost
         with watch.phase("limit", f"trying heads of '{name}' on the CPU"):
-            found = shortest_head(place.attempt, usual, heads, least, limit_bytes)
-    if found is not None:
-        program = place.scheduled(found.schedule).compiled(watch)
+            tried = shortest_head(place.attempt, usual, heads, least, limit_bytes)
+    if tried is not None:
+        program = place.scheduled(tried.schedule).compiled(watch)
         cost = cost_of(program, place)
         if cost.sram_bytes <= limit_bytes and cost.partitions:
-            return program, SramChoice(name, limit_bytes, replace(found, cost=cost))
+            return program, SramChoice(name, limit_bytes, replace(tried, cost=cost))
     return None
 
 

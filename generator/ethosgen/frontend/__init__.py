@@ -209,8 +209,8 @@ def _instead(folder: Path) -> str:
         where = shlex.quote(str(folder))
         return f"to check what was generated there: ethosgen build {where}; ethosgen run {where}"
     own = (path for path in sorted(folder.iterdir()) if path.is_file() and _by_suffix(path))
-    found = next(own, None)
-    return f"name a file, such as '{found}'" if found else "name the file"
+    example = next(own, None)
+    return f"name a file, such as '{example}'" if example else "name the file"
 
 
 def _by_suffix(path: Path) -> FrontEnd | None:

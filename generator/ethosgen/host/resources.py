@@ -18,5 +18,5 @@ def template_folder(name: str) -> Path:
 
 def files_below(path: Path) -> list[Path]:
     """Return a file, or the files below a folder, sorted, without Python's compiled files."""
-    found = [path, *path.rglob("*")]
-    return sorted(each for each in found if each.is_file() and "__pycache__" not in each.parts)
+    paths = [path, *path.rglob("*")]
+    return sorted(each for each in paths if each.is_file() and "__pycache__" not in each.parts)

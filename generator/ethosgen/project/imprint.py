@@ -36,8 +36,8 @@ def imprint(
     whole |= _with_digest(whole, programs, digest)
     outside = _outside(driver, wrapped, facts["platform"].driver)
     task = find_application(app).title if app and len(programs) == 1 else None
-    made = collect(programs, digest, whole, notes, outside, driver.compilers, task)
-    bills = {f"{LIBRARY}/{CYCLONEDX}": cyclonedx(made), f"{LIBRARY}/{SPDX}": spdx(made)}
+    materials = collect(programs, digest, whole, notes, outside, driver.compilers, task)
+    bills = {f"{LIBRARY}/{CYCLONEDX}": cyclonedx(materials), f"{LIBRARY}/{SPDX}": spdx(materials)}
     return {**whole, **bills}, digest
 
 
@@ -59,5 +59,5 @@ def _outside(
 ) -> list[OutsideCode]:
     """Return the code that a build of the library takes from elsewhere."""
     known = [code for code in driver.outside if variant in code.drivers]
-    given = [external for files in wrapped for external in files.external]
-    return [*known, *(OutsideCode(external.slug, external.title) for external in given)]
+    externals = [external for files in wrapped for external in files.external]
+    return [*known, *(OutsideCode(external.slug, external.title) for external in externals)]

@@ -84,7 +84,7 @@ def review_facts(
 
 def _network(program: Program) -> dict[str, Any]:
     summary, source = program.summary(), source_of(program.plan.network)
-    kept = [one for one in summary.cpu_operators if one.erratum]
+    kept = [cpu_operator for cpu_operator in summary.cpu_operators if cpu_operator.erratum]
     return {
         "name": program.name,
         "file": f"{program.name}{suffix_of(source)}",
@@ -116,11 +116,11 @@ def _checked(check: Check | None, steps: float) -> str:
 def _anomalies(operators: Sequence[CpuOperator]) -> list[dict[str, str]]:
     return [
         {
-            "erratum": one.erratum,
-            "operator": f"{one.code} (`{one.output}`)",
-            "reason": one.reason,
+            "erratum": cpu_operator.erratum,
+            "operator": f"{cpu_operator.code} (`{cpu_operator.output}`)",
+            "reason": cpu_operator.reason,
         }
-        for one in operators
+        for cpu_operator in operators
     ]
 
 

@@ -112,7 +112,7 @@ def _struct(symbol: str, structs: Structs) -> dict[str, Any]:
 
 def _curves(program: Program) -> list[dict[str, Any]]:
     """Return the curves of the files of kernels that have some, each under a name of its own."""
-    named = (found for text in program.sources.values() for found in _OWN_CURVES.findall(text))
+    named = (match for text in program.sources.values() for match in _OWN_CURVES.findall(text))
     return [
         _part(name, f"int32_t {name}[]", struct.pack("<4i", *_CURVES[curve]), _FAILURES["weights"])
         for curve, name in named

@@ -29,8 +29,8 @@ def spdx(materials: Materials) -> bytes:
         "packages": list(_packages(materials)),
         "files": [_file(file) for file in materials.files],
         "relationships": [
-            {"spdxElementId": one, "relationshipType": kind, "relatedSpdxElement": other}
-            for one, kind, other in _relationships(materials)
+            {"spdxElementId": element, "relationshipType": kind, "relatedSpdxElement": other}
+            for element, kind, other in _relationships(materials)
         ],
         "hasExtractedLicensingInfos": [
             {
@@ -152,4 +152,4 @@ def _tool_id(tool: OutsideCode) -> str:
 
 def _plain(text: str) -> str:
     """Return a text with only the characters of identifiers, still unique."""
-    return re.sub(r"[^A-Za-z0-9.]", lambda found: f"-{ord(found[0]):x}-", text)
+    return re.sub(r"[^A-Za-z0-9.]", lambda match: f"-{ord(match[0]):x}-", text)

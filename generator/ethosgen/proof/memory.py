@@ -36,7 +36,7 @@ def memory_fault(elf: Path, manifest: Path, *, has_board_memories: bool) -> str:
     faults = [_networks(image, content, manifest.parent)]
     if has_board_memories:
         faults.insert(0, _places(image, content))
-    return next((fault for found in faults for fault in found), "")
+    return next((fault for group in faults for fault in group), "")
 
 
 def _places(image: FirmwareImage, content: Mapping[str, Any]) -> Iterator[str]:
@@ -64,8 +64,8 @@ def _memory_of(section: LoadedSection, memories: Mapping[str, Any]) -> str | Non
 def _networks(image: FirmwareImage, content: Mapping[str, Any], library: Path) -> Iterator[str]:
     for network in content["networks"]:
         facts = network["memory"]
-        for found in (_arena(image, network), _state(image, network), _shapes(facts)):
-            yield from (f"{fault}, in network '{network['name']}'" for fault in found)
+        for faults in (_arena(image, network), _state(image, network), _shapes(facts)):
+            yield from (f"{fault}, in network '{network['name']}'" for fault in faults)
         apart = library / network["weights"]["file"] if "weights" in network else None
         try:
             streams = _Streams(image, network["name"], apart)
@@ -81,10 +81,10 @@ def _networks(image: FirmwareImage, content: Mapping[str, Any], library: Path) -
 def _arena(image: FirmwareImage, network: Mapping[str, Any]) -> Iterator[str]:
     """Yield the blocks outside the arena, the network's own or a shared one."""
     names = (f"{network['name']}_arena", "ethosgen_arena")
-    found = [image.objects[name] for name in names if name in image.objects]
+    arenas = [image.objects[name] for name in names if name in image.objects]
     facts = network["memory"]
-    if found:
-        addr, size = found[0]
+    if arenas:
+        addr, size = arenas[0]
         if facts["arena"] > size:
             yield f"the arena has {counted(size, 'byte')}, but its plan has {facts['arena']:,}"
         section = image.part(".ethosgen_arena")
@@ -143,11 +143,11 @@ class _Streams:
         symbol = f"{network}_commands_"
         if apart is None:
             self._places = {name: p for name, p in image.objects.items() if name.startswith(symbol)}
-            found = {name: image.bytes_at(*place) for name, place in self._places.items()}
+            streams = {name: image.bytes_at(*place) for name, place in self._places.items()}
         else:
             self._places = {}
-            found = {f"{symbol}{i}": data for i, data in enumerate(_streams_of(apart))}
-        self._accesses = {name: _decoded(name, stream) for name, stream in found.items()}
+            streams = {f"{symbol}{i}": data for i, data in enumerate(_streams_of(apart))}
+        self._accesses = {name: _decoded(name, stream) for name, stream in streams.items()}
         self._symbol = symbol
 
     def accesses(self, number: int) -> list[RegionAccess]:
@@ -188,8 +188,10 @@ def _streams_of(weights: Path) -> Iterator[bytes]:
             yield data[offset : offset + size]
 
 
-def _outside(found: Iterable[RegionAccess], name: str, regions: Sequence[int]) -> Iterator[str]:
-    for access in found:
+def _outside(
+    region_accesses: Iterable[RegionAccess], name: str, regions: Sequence[int]
+) -> Iterator[str]:
+    for access in region_accesses:
         if access.low < 0 or access.end > regions[access.region]:
             yield (
                 f"{access.what} at byte {access.at} of {name} ends at byte {access.end} of "

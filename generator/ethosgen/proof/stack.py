@@ -151,16 +151,16 @@ class _Graph:
         """
         if site.target is not None:
             return [site.target]
-        found: set[int] = set()
+        functions: set[int] = set()
         waiting, seen = [start], {start}
         while waiting:
             place = waiting.pop()
             taken = self.frame(place).taken
-            found |= taken
+            functions |= taken
             above = set() if taken else self.callers.get(place, set()) - seen
             seen |= above
             waiting += above
-        return sorted(found)
+        return sorted(functions)
 
     def interrupt(self, handlers: Iterable[int]) -> int:
         """Return the most bytes of an interrupt: the exception's frame, and the handler's calls."""
@@ -221,8 +221,8 @@ def stack_need(elf: Path, network: str, frames: FloatFrames) -> Need:
     if f"{network}_run" not in image.functions:
         raise UnboundedError(f"the firmware has no function {network}_run()")
     runs, others = _found(image, _RUN, network), _found(image, _OTHERS, network)
-    found = {*runs, *others}
-    most, path = max(map(graph.whole, found), key=lambda need: need[0])
+    functions = {*runs, *others}
+    most, path = max(map(graph.whole, functions), key=lambda need: need[0])
     run = max(graph.whole(addr)[0] for addr in runs)
     handlers = graph.handlers()
     switches = [each for name, each in _SWITCHES.items() if name in image.functions]
@@ -236,7 +236,7 @@ def stack_need(elf: Path, network: str, frames: FloatFrames) -> Need:
     with suppress(UnboundedError):
         called = max([run, *_around(graph, {*runs})])
         others_most = max(interrupt, graph.interrupt(() if switches else handlers))
-        measured = max([most, *_around(graph, found)]) + others_most
+        measured = max([most, *_around(graph, functions)]) + others_most
     lacks = _HANDLER in image.functions and not interrupt
     return Need(most + interrupt, path, interrupt, run, called, measured, lacks, bool(switches))
 
@@ -262,12 +262,12 @@ def _found(image: FirmwareImage, names: Iterable[str], network: str) -> list[int
     return [addr for addr in known if addr is not None]
 
 
-def _around(graph: _Graph, found: set[int]) -> list[int]:
+def _around(graph: _Graph, functions: set[int]) -> list[int]:
     """Return the needs of functions in our application's table of networks that call one."""
     table, _ = graph.image.objects.get(_TABLE, (0, 0))
     graph.skips_pointers = True
     return [
         graph.whole(addr)[0]
         for addr in graph.image.functions_at(table)
-        if found & {site.target for site in graph.frame(addr).calls}
+        if functions & {site.target for site in graph.frame(addr).calls}
     ]

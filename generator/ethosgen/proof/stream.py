@@ -95,7 +95,7 @@ class StreamRegisters:
     def tiles(self, prefix: str, shape: tuple[int, int, int]) -> tuple[ByteLattice, ...]:
         """Return the bytes of a feature map of that height, width and depth."""
         height, width, _ = shape
-        found: list[ByteLattice] = []
+        lattices: list[ByteLattice] = []
         width0 = self.get(f"{prefix}_WIDTH0_M1") + 1
         for left, columns in ((0, min(width0, width)), (1, width - width0)):
             if columns <= 0:
@@ -104,8 +104,8 @@ class StreamRegisters:
             for tile, rows in ((left, min(split, height)), (left + 2, height - split)):
                 if rows > 0:
                     base = self.get(f"{prefix}_BASE{tile}")
-                    found += self._tile(prefix, base, (rows, columns, shape[2]))
-        return tuple(found)
+                    lattices += self._tile(prefix, base, (rows, columns, shape[2]))
+        return tuple(lattices)
 
     def _tile(self, prefix: str, base: int, shape: tuple[int, int, int]) -> Iterator[ByteLattice]:
         height, width, depth = shape

@@ -36,23 +36,23 @@ def read_data(
     InputError names the file and the fault.
     """
     if path.is_dir() and _is_labelled(path, labels):
-        found = _read_labelled(path, inputs, labels, preparation)
+        data = _read_labelled(path, inputs, labels, preparation)
     else:
         if preparation != AS_IT_IS:
             raise InputError(
                 f"{path}: --mean, --std, --resize and --pad prepare pictures and sounds in a "
                 "folder; arrays are taken as they are"
             )
-        found = _read_arrays(path, inputs)
+        data = _read_arrays(path, inputs)
     if labels is not None and labels.suffix.lower() not in (".csv", ".txt"):
-        found = replace(found, labels=_labels(labels, len(found.samples)))
-    elif labels is not None and found.labels is None:
+        data = replace(data, labels=_labels(labels, len(data.samples)))
+    elif labels is not None and data.labels is None:
         raise InputError(
             f"{labels}: the classes' names or a table of files go with a folder of labelled files; "
             f"for {path} pass the labels as FILE.npy"
         )
-    _require_finite(path, found.samples)
-    return found
+    _require_finite(path, data.samples)
+    return data
 
 
 def _is_labelled(path: Path, labels: Path | None) -> bool:
@@ -75,8 +75,10 @@ def _read_labelled(
             f"{path}: input '{vague}' leaves sizes open, which a folder of files cannot settle; "
             "pass the samples as an .npz file"
         )
-    found = load_labelled(path, closed, labels, preparation=preparation)
-    return CalibrationData([found.steps(index)[0] for index in range(len(found))], found.labels)
+    labelled = load_labelled(path, closed, labels, preparation=preparation)
+    return CalibrationData(
+        [labelled.steps(index)[0] for index in range(len(labelled))], labelled.labels
+    )
 
 
 def _read_arrays(path: Path, inputs: Sequence[Tensor]) -> CalibrationData:

@@ -104,8 +104,8 @@ def mixture(
 
 def _ranked(layers: Sequence[str], ratios: Ratios) -> dict[str, float]:
     """Return the ratio with each layer alone in int8, the most sensitive layer first."""
-    found = ratios([[other for other in layers if other != name] for name in layers])
-    by_layer = dict(zip(layers, found, strict=True))
+    measured = ratios([[other for other in layers if other != name] for name in layers])
+    by_layer = dict(zip(layers, measured, strict=True))
     return dict(sorted(by_layer.items(), key=lambda entry: entry[1]))
 
 

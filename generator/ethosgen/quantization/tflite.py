@@ -95,10 +95,10 @@ def _only(name: str) -> str:
 def _at_wide_results(data: bytes, wide: Collection[str]) -> list[str]:
     """Return the layers that write or read the results of some; these compute in int16."""
     graph = _parse(data).subgraphs[0]
-    made = {i: _name(graph, i) for op in graph.operators for i in op.outputs}
-    chosen = {index for index, name in made.items() if name in wide}
+    names = {i: _name(graph, i) for op in graph.operators for i in op.outputs}
+    chosen = {index for index, name in names.items() if name in wide}
     at_them = [op for op in graph.operators if chosen & {*op.inputs, *op.outputs}]
-    return [made[op.outputs[0]] for op in at_them if len(op.outputs)]
+    return [names[op.outputs[0]] for op in at_them if len(op.outputs)]
 
 
 def measure(request: dict[str, Any], arrays: Arrays, folder: Path) -> Answer:

@@ -46,7 +46,7 @@ class AdviceFacts:
 
 def advise(layers: Sequence[ReportLayer], facts: AdviceFacts) -> tuple[Improvement, ...]:
     """Return advice with an estimated gain, the largest first."""
-    found = (
+    pieces = (
         *_layout(layers, facts),
         *_float_ends(layers, facts),
         *_floats(facts),
@@ -55,7 +55,7 @@ def advise(layers: Sequence[ReportLayer], facts: AdviceFacts) -> tuple[Improveme
         *_dominant(layers),
         *_full(facts),
     )
-    return ranked(piece for piece in found if piece.share >= LEAST)
+    return ranked(piece for piece in pieces if piece.share >= LEAST)
 
 
 def _layout(layers: Sequence[ReportLayer], facts: AdviceFacts) -> Iterator[Improvement]:

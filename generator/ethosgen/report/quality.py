@@ -48,7 +48,7 @@ def read_quality(paths: Sequence[Path], names: Sequence[str]) -> MeasuredQuality
 
     `names` are those of the network and its file. InputError if a file is about another one.
     """
-    found = MeasuredQuality()
+    quality = MeasuredQuality()
     for path in paths:
         answer = _read(path)
         subject = Path(str(answer.get("output" if "layers" in answer else "network"))).name
@@ -57,12 +57,12 @@ def read_quality(paths: Sequence[Path], names: Sequence[str]) -> MeasuredQuality
                 f"'{path}' is about '{subject}', not about '{names[0]}'; measure this network"
             )
         try:
-            found = _with(found, answer)
+            quality = _with(quality, answer)
         except (KeyError, TypeError, ValueError):
             raise InputError(
                 f"'{path}' is not an answer of accuracy or quantize; write one with --json"
             ) from None
-    return found if paths else None
+    return quality if paths else None
 
 
 def _read(path: Path) -> Mapping[str, Any]:
@@ -78,9 +78,9 @@ def _read(path: Path) -> Mapping[str, Any]:
     return dict(answer)
 
 
-def _with(found: MeasuredQuality, answer: Mapping[str, Any]) -> MeasuredQuality:
+def _with(quality: MeasuredQuality, answer: Mapping[str, Any]) -> MeasuredQuality:
     if "agreements" in answer:
-        return replace(found, accuracy=(*found.accuracy, *_accuracy(answer)))
+        return replace(quality, accuracy=(*quality.accuracy, *_accuracy(answer)))
     both = answer["accuracy"]
     figures = [
         AccuracyFigure(f"right, {title}", float(both[key]), int(both["samples"]))
@@ -89,8 +89,8 @@ def _with(found: MeasuredQuality, answer: Mapping[str, Any]) -> MeasuredQuality:
     ]
     keys = ("name", "operator", "dtype", "error", "sqnr_db", "lost_db")
     return replace(
-        found,
-        accuracy=(*found.accuracy, *figures),
+        quality,
+        accuracy=(*quality.accuracy, *figures),
         layers=tuple(LayerNoise(*(layer[key] for key in keys)) for layer in answer["layers"]),
         sqnr_db=answer["sqnr_db"],
         measured_samples=int(answer["measured_samples"]),

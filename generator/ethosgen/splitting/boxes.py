@@ -25,15 +25,15 @@ def volume(box: Box) -> int:
     return math.prod(sizes(box))
 
 
-def meet(one: Box, other: Box) -> Box | None:
+def meet(box: Box, other: Box) -> Box | None:
     """Return the intersection of two boxes, None if it is empty."""
-    shared = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
+    shared = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(box, other, strict=True))
     return shared if all(start < end for start, end in shared) else None
 
 
-def hull(one: Box, other: Box) -> Box:
+def hull(box: Box, other: Box) -> Box:
     """Return the smallest box around two."""
-    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(one, other, strict=True))
+    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(box, other, strict=True))
 
 
 def relative(box: Box, to: Box) -> Box:

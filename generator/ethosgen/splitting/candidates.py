@@ -62,18 +62,18 @@ def candidates_of(
     graph: Graph, run: OperatorRun, means: Means, cycles: Sequence[int]
 ) -> list[Candidate]:
     """Return the ways to cut a run that fit an element; each has few parts of its kind."""
-    found = [Candidate(cut, Grid(), times) for cut, times in _cuts(graph, run, means, cycles)]
+    candidates = [Candidate(cut, Grid(), times) for cut, times in _cuts(graph, run, means, cycles)]
     for depth in _depths(graph, run, means):
         alone = layer_alone(graph, run.start, depth, cycles)
         sums = _cuts(alone.graph, alone.partial, means, alone.cycles)
         totals = _cuts(alone.graph, alone.total, means, alone.cycles)
         if sums and totals:
             total, added = min(totals, key=_busy)
-            found += (
+            candidates += (
                 Candidate(replace(cut, depth=depth), total, times.of(depth) + added)
                 for cut, times in sums
             )
-    return found
+    return candidates
 
 
 def holds(
@@ -134,8 +134,8 @@ class _Sizing:
                 break
             if 1 < self.excess(Grid(rows, columns, channels)) < _IMPOSSIBLE:
                 continue  # not even the smallest parts fit
-            if found := [*self.frontier(columns)]:
-                return [(cut, self.times(cut)) for cut in found]
+            if frontier := [*self.frontier(columns)]:
+                return [(cut, self.times(cut)) for cut in frontier]
         return []
 
     def frontier(self, columns: int) -> Iterator[Grid]:

@@ -93,8 +93,8 @@ class Splitter:
         if (first, end) not in self.known:
             start, stop = self.boundaries[first], self.boundaries[end]
             run = OperatorRun(start, stop, results_of(self.graph, start, stop))
-            found = candidates_of(self.graph, run, self.means, self.cycles)
-            self.known[first, end] = run, found
+            candidates = candidates_of(self.graph, run, self.means, self.cycles)
+            self.known[first, end] = run, candidates
         return self.known[first, end]
 
     def cheapest(self, weights: CostWeights) -> list[Chosen] | int:
@@ -104,9 +104,9 @@ class Splitter:
         for end in range(1, count + 1):
             options = []
             for first in range(max(0, end - self.longest), end):
-                run, found = self.candidates(first, end)
-                cut = [each for each in found if each.parts > 1] if self.always else []
-                for each in cut or found:
+                run, candidates = self.candidates(first, end)
+                cut = [each for each in candidates if each.parts > 1] if self.always else []
+                for each in cut or candidates:
                     cost = costs[first] + weights.cost(each.times, each.parts)
                     options.append((cost, first, Chosen(run, each)))
             if not options and self.longest == 1:

@@ -82,16 +82,16 @@ def _windowed(
     """Return the reading of a window that moves over rows and columns."""
     window = _window(graph, operator)
     axes = tuple(zip((window.rows, window.columns), box[1:3], strict=True))
-    found = [_covered(axis, span) for axis, span in axes]
-    if any(start >= end for (start, end), _ in found):
+    covered = [_covered(axis, span) for axis, span in axes]
+    if any(start >= end for (start, end), _ in covered):
         return None
-    pads = tuple(pad for _, pad in found)
+    pads = tuple(pad for _, pad in covered)
     options: dict[str, int | str] = dict(more or {})
-    if not all(_pads_itself(axis, *each) for axis, each in zip(axes, found, strict=True)):
+    if not all(_pads_itself(axis, *each) for axis, each in zip(axes, covered, strict=True)):
         options |= {"padding": "VALID"}
     else:
         pads = ((0, 0), (0, 0))
-    source: Box = (box[0], found[0][0], found[1][0], channels)
+    source: Box = (box[0], covered[0][0], covered[1][0], channels)
     constants = () if filters is None else (filters, *_bias(operator, box))
     padding = ((0, 0), *pads, (0, 0)) if any(map(any, pads)) else ()
     return PartReading((source, *constants), options, pads=padding)

@@ -87,5 +87,5 @@ def cycles_of(part: OperatorPart, cycles: Sequence[int]) -> int:
 def times_of(part: OperatorPart, cycles: Sequence[int], means: Means) -> PartTimes:
     """Return the times of a part."""
     work = cycles_of(part, cycles) / means.clock_hz
-    read, made = (size / means.bytes_per_s for size in (part.read_bytes, part.made_bytes))
-    return PartTimes(max(work, read, made), read, read + work + made)
+    read, written = (size / means.bytes_per_s for size in (part.read_bytes, part.made_bytes))
+    return PartTimes(max(work, read, written), read, read + work + written)

@@ -9,18 +9,18 @@ def reshape(graph: Graph, operator: Operator, box: Box) -> PartReading | None:
     """Return the reading of a RESHAPE, SQUEEZE or EXPAND_DIMS: the same values in another box."""
     source = graph.tensors[operator.inputs[0]].shape
     target = graph.tensors[operator.outputs[0]].shape
-    found: list[Range] = []
+    ranges: list[Range] = []
     for (a, b), (c, d) in _alike(source, target):
         span = interval(box[c:d], target[c:d])
         part = None if span is None else unfolded(span, source[a:b])
         if part is None:
             return None
-        found += part
+        ranges += part
     rest = tuple(whole(graph.tensors[i].shape) for i in operator.inputs[1:])
     if operator.code != "RESHAPE":
-        return PartReading((tuple(found), *rest))
+        return PartReading((tuple(ranges), *rest))
     shape = sizes(box)
-    return PartReading((tuple(found), *rest), {"new_shape": shape}, {1: shape} if rest else {})
+    return PartReading((tuple(ranges), *rest), {"new_shape": shape}, {1: shape} if rest else {})
 
 
 def _alike(source: tuple[int, ...], target: tuple[int, ...]) -> list[tuple[Range, Range]]:

@@ -91,9 +91,9 @@ class _Writer:
         self.places = inside
         for piece in part.pieces:
             self._add_piece(piece)
-        made = [(t, box, self.region(t, box)) for t, box in part.makes.items()]
+        results = [(t, box, self.region(t, box)) for t, box in part.makes.items()]
         self.places = outside
-        for tensor, box, index in made:
+        for tensor, box, index in results:
             self.places.setdefault(tensor, {})[box] = index
             self.makers[index] = len(self.operators) - 1
 
@@ -102,17 +102,17 @@ class _Writer:
         places = self.places[tensor]
         if box in places:
             return places[box]
-        found = {}
+        pieces = {}
         for place, index in places.items():
             shared = meet(place, box)
             if shared is not None:
-                found[shared] = self._sliced(tensor, index, place, shared)
+                pieces[shared] = self._sliced(tensor, index, place, shared)
         for axis in reversed(range(len(box))):
             rows: dict[Box, list[tuple[Box, int]]] = {}
-            for place, index in sorted(found.items()):
+            for place, index in sorted(pieces.items()):
                 rows.setdefault((*place[:axis], *place[axis + 1 :]), []).append((place, index))
-            found = dict(self._joined(tensor, axis, row) for row in rows.values())
-        ((joined, index),) = found.items()
+            pieces = dict(self._joined(tensor, axis, row) for row in rows.values())
+        ((joined, index),) = pieces.items()
         assert joined == box, "the places do not cover it"
         return index
 

@@ -111,8 +111,8 @@ def runs_of(graph: Graph, boundaries: Sequence[int]) -> list[OperatorRun]:
 def results_of(graph: Graph, start: int, stop: int) -> tuple[int, ...]:
     """Return the tensors that operators from `start` on make for later ones or for the user."""
     later = {i for op in graph.operators[stop:] for i in op.inputs} | set(graph.outputs)
-    made = (i for op in graph.operators[start:stop] for i in op.outputs)
-    return tuple(i for i in dict.fromkeys(made) if i in later)
+    outputs = (i for op in graph.operators[start:stop] for i in op.outputs)
+    return tuple(i for i in dict.fromkeys(outputs) if i in later)
 
 
 def parts_of(graph: Graph, run: OperatorRun, cut: Grid) -> list[OperatorPart] | None:
@@ -148,8 +148,8 @@ def part_of(graph: Graph, run: OperatorRun, makes: Mapping[int, Box]) -> Operato
             if region is None or tensor == ABSENT or is_kept(graph, tensor):
                 continue
             wanted[tensor] = hull(wanted[tensor], region) if tensor in wanted else region
-    made = {i for piece in pieces for i in graph.operators[piece.operator].outputs}
-    reads = {tensor: box for tensor, box in wanted.items() if tensor not in made}
+    computed = {i for piece in pieces for i in graph.operators[piece.operator].outputs}
+    reads = {tensor: box for tensor, box in wanted.items() if tensor not in computed}
     return OperatorPart(graph, tuple(pieces[::-1]), reads, wanted, makes)
 
 

@@ -33,20 +33,20 @@ def balance_linked(
         """Return the time of the slowest stage from this one on, and where these stages end."""
         if stage == stages:
             return (0.0 if start == last else inf), ()
-        made, found = dict(makers), inf
+        stage_of, least = dict(makers), inf
         stops: tuple[int, ...] = ()
         for stop in range(start + 1, last + 1 - (stages - stage - 1)):
             reads, makes = ends(start, stop)
-            if any(i in made and (made[i], stage) not in reached for i in reads):
+            if any(i in stage_of and (stage_of[i], stage) not in reached for i in reads):
                 break  # and so do longer stages
             own = cost(stage, positions[start], positions[stop])
-            if own < found:
-                now = made | dict.fromkeys(makes, stage)
+            if own < least:
+                now = stage_of | dict.fromkeys(makes, stage)
                 live = ((i, now[i]) for i in crossing(graph, positions[stop]) if i in now)
                 rest, after = best(stage + 1, stop, tuple(live))
-                if max(own, rest) < found:
-                    found, stops = max(own, rest), (stop, *after)
-        return found, stops
+                if max(own, rest) < least:
+                    least, stops = max(own, rest), (stop, *after)
+        return least, stops
 
     slowest, stops = best(0, 0, ())
     return None if slowest == inf else tuple(positions[i] for i in (0, *stops))

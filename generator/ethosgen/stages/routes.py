@@ -43,10 +43,10 @@ def route(
 
 def _needs(graph: Graph, stages: Sequence[Stage]) -> Iterator[tuple[int, int, list[int]]]:
     """Yield each tensor that is handed over, the stage that makes it, and those that read it."""
-    made = {i: k for k, stage in enumerate(stages) for i in stage.makes}
+    makers = {i: k for k, stage in enumerate(stages) for i in stage.makes}
     outputs = set(graph.outputs)
     for tensor in _tensors(graph):
-        sender = made.get(tensor, HOST)
+        sender = makers.get(tensor, HOST)
         receivers = [k for k, stage in enumerate(stages) if tensor in stage.reads]
         if tensor in outputs and sender != HOST:
             receivers.append(HOST)
@@ -105,8 +105,8 @@ def bring_everything(graph: Graph, stages: Sequence[Stage], handovers: Sequence[
         owned[number] = came | {*stage.makes}
     del owned[HOST]  # which sends itself nothing
     came = _brought(HOST, handovers, owned)
-    made = {i for stage in stages for i in stage.makes}
-    return came is not None and made & {*graph.outputs} <= came
+    results = {i for stage in stages for i in stage.makes}
+    return came is not None and results & {*graph.outputs} <= came
 
 
 def _brought(

@@ -33,15 +33,15 @@ def require_place(path: Path, force: bool) -> None:
 
 
 def write_difference(
-    found: Sequence[NetworkDifference], names: tuple[str, str], path: Path
+    differences: Sequence[NetworkDifference], names: tuple[str, str], path: Path
 ) -> None:
     """Write the page; `names` are the files or folders that were compared."""
-    write_page(path, difference_page(found, names))
+    write_page(path, difference_page(differences, names))
 
 
-def difference_page(found: Sequence[NetworkDifference], names: tuple[str, str]) -> str:
+def difference_page(differences: Sequence[NetworkDifference], names: tuple[str, str]) -> str:
     """Return the page."""
-    parts = [part for difference in found for part in _network(difference, names)]
+    parts = [part for difference in differences for part in _network(difference, names)]
     heading = f"{names[0]} beside {names[1]}"
     return framed_page(f"{heading} - ethosgen diff", heading, parts, GENERATOR)
 

@@ -193,8 +193,8 @@ class _QuantizationRun:
 
         def loss_of(wide: Sequence[str]) -> float:
             trial = {"wide": list(wide), "output": f"trial{self.quantizer.output_suffix}"}
-            _, (_, found) = self.ask(("quantize", trial, some), ("answers", trial, tested))
-            return before - float(np.mean(found["largest"] == labelled[1]))
+            _, (_, arrays) = self.ask(("quantize", trial, some), ("answers", trial, tested))
+            return before - float(np.mean(arrays["largest"] == labelled[1]))
 
         with self.watch.phase("mix", f"measuring {counted(len(names), 'layer')} in int8 and int16"):
             mixed = mixture(

@@ -96,8 +96,8 @@ def make_report(asked: ReportRequest, watch: Watch) -> NetworkReport:
             f"a report is about one network but got {len(recipe.networks)}; run it once for each"
         )
     file = recipe.networks[0]
-    given = (file.name, file.stem, *recipe.names[:1])
-    quality = read_quality(asked.quality, given)
+    names = (file.name, file.stem, *recipe.names[:1])
+    quality = read_quality(asked.quality, names)
     on = asked.on or _usual_target(recipe)
     require_inputs(asked.criteria.golden, asked.inputs.are_given)
     if on == SIMULATE and asked.coverage:

@@ -105,7 +105,7 @@ def create_pipeline(
     estimates = Estimates(network, system, options)
     place = directory or Path(f"{network.name}_pipeline")
     _require_new_or_same(place, network, system)
-    boundaries, wiring, made = _fitting(network, system, estimates, options, watch, cuts)
+    boundaries, wiring, generated = _fitting(network, system, estimates, options, watch, cuts)
     _require_same_lines(place, wiring)
     stages = cut(network, boundaries)
     alone, why_not = _alone(network, system.elements[0], options, watch)
@@ -113,7 +113,8 @@ def create_pipeline(
     source = source_of(network)
     files = {MANIFEST: manifest_text(manifest), manifest.source: source.data}
     projects = {
-        element.name: project for element, (project, _) in zip(system.elements, made, strict=True)
+        element.name: project
+        for element, (project, _) in zip(system.elements, generated, strict=True)
     }
     if alone is not None:
         projects[ALONE] = alone
@@ -129,7 +130,7 @@ def create_pipeline(
             estimates.seconds(element.stage, stage.start, stage.stop),
             sum(wiring.edges[edge].bytes for edge in wiring.edges_behind(element.stage)),
         )
-        for element, (_, plan) in zip(system.elements, made, strict=True)
+        for element, (_, plan) in zip(system.elements, generated, strict=True)
     ]
     whole = estimates.cycles(0, 0, len(network.graph.operators))
     return WrittenPipeline(place, network.name, tuple(figures), whole, why_not)
@@ -293,18 +294,20 @@ def _fitting(
         means = system.ways, system.replicas, system.link == "shared"
         wiring = route(network.graph, stages, _names(system), *means)
         handovers = _handovers(network, system, stages, wiring)
-        made: list[tuple[Project, PlanSummary]] = []
+        generated: list[tuple[Project, PlanSummary]] = []
         try:
             for element, frames in zip(system.elements, handovers, strict=True):
                 _require_lines(element, frames)
             for element, frames in zip(system.elements, handovers, strict=True):
-                made.append(_make(stages[element.stage].network, element, options, frames, watch))
+                generated.append(
+                    _make(stages[element.stage].network, element, options, frames, watch)
+                )
         except CapacityError as late:
             error = CapacityError(f"element '{element.name}': {late}", late.overflows)
             stage = stages[element.stage]
             forbidden.append((element.stage, stage.start, stage.stop))
             continue
-        return boundaries, wiring, made
+        return boundaries, wiring, generated
     assert error is not None
     raise error
 
@@ -317,13 +320,13 @@ def _require_lines(element: Element, frames: Handover) -> None:
             f"it exchanges frames over {counted(need, 'line')}, but board '{element.board.name}' "
             f"has {has}; use fewer elements, or a board with more [[links]]"
         )
-    for most, found, what in (
+    for most, count, what in (
         (MOST_RECEIVED, len(frames.turns_before[0]), "hand-overs for each sample"),
         (MOST_LINES, max(len(frames.before), len(frames.behind)), "ends of lines on a side"),
     ):
-        if found > most:
+        if count > most:
             raise CapacityError(
-                f"it has {found} {what}, but the generated C can have {most}; use fewer elements"
+                f"it has {count} {what}, but the generated C can have {most}; use fewer elements"
             )
 
 

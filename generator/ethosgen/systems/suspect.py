@@ -114,12 +114,12 @@ def _changed(
     graph: Graph, stage: Stage, received: Sequence[Arrays], sent: Sequence[Sequence[Arrays]]
 ) -> Difference | None:
     """Return the first difference in tensors that a stage only passes on."""
-    made = set(_names(graph, stage.makes))
+    computed = set(_names(graph, stage.makes))
     for frames in sent:
         before: list[Arrays] = []
         behind: list[Arrays] = []
         for frame, own in zip(frames, received, strict=True):
-            behind.append({name: array for name, array in frame.items() if name not in made})
+            behind.append({name: array for name, array in frame.items() if name not in computed})
             before.append({name: own[name] for name in behind[-1]})
         if (first := compare("handed on", behind, before).first) is not None:
             return first

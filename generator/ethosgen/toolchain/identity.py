@@ -71,7 +71,7 @@ def find_identities(path: Path) -> tuple[Identity, ...]:
     except OSError as error:
         raise InputError(f"cannot read '{path}': {error.strerror or error}") from None
     pieces = tuple(_pieces(path, data))
-    found = {
+    identities = {
         Identity(
             name.decode(),
             network.decode(),
@@ -82,19 +82,29 @@ def find_identities(path: Path) -> tuple[Identity, ...]:
         for piece in pieces
         for version, name, network, build in _STRING.findall(piece)
     }
-    if not found:
+    if not identities:
         raise InputError(
             f"'{path}' names no network of ethosgen: it was built from a project of an older "
             "ethosgen, calls no network's init function, or is compressed or encrypted"
         )
-    return tuple(sorted(found, key=lambda one: (one.name, one.build, one.network, one.version)))
+    return tuple(
+        sorted(
+            identities,
+            key=lambda identity: (
+                identity.name,
+                identity.build,
+                identity.network,
+                identity.version,
+            ),
+        )
+    )
 
 
 def _codes(network: str, pieces: Sequence[bytes]) -> tuple[WeightsCode, ...]:
     """Return a network's requirements for its file: digest, name, regions and alignment."""
     name = stored_name(network)
     stored = name.encode().ljust(NAME_BYTES, b"\0")
-    found = set()
+    codes = set()
     for piece in pieces:
         at = piece.find(stored, DIGEST_BYTES)
         while at >= 0 and at + NAME_BYTES + _NUMBERS.size <= len(piece):
@@ -102,9 +112,9 @@ def _codes(network: str, pieces: Sequence[bytes]) -> tuple[WeightsCode, ...]:
             regions, alignment = _NUMBERS.unpack_from(piece, at + NAME_BYTES)
             is_file = piece[: max(0, at - _NAME_AT) + len(MAGIC)].endswith(MAGIC)
             if not is_file and regions <= _MOST_REGIONS and alignment in _ALIGNMENTS:
-                found.add(WeightsCode(name, digest, regions, alignment))
+                codes.add(WeightsCode(name, digest, regions, alignment))
             at = piece.find(stored, at + 1)
-    return tuple(sorted(found, key=lambda code: code.digest))
+    return tuple(sorted(codes, key=lambda code: code.digest))
 
 
 def _pieces(path: Path, data: bytes) -> Iterator[bytes]:

@@ -126,10 +126,10 @@ def merged(statements: Iterable[Statement]) -> tuple[Statement, ...]:
     return tuple(sorted(joined, key=lambda each: (each.file, each.line, each.function)))
 
 
-def _sum(one: Statement, other: Statement) -> Statement:
-    pairs = zip(one.branches, other.branches, strict=True)
+def _sum(statement: Statement, other: Statement) -> Statement:
+    pairs = zip(statement.branches, other.branches, strict=True)
     branches = tuple(first + second for first, second in pairs)
-    return Statement(*one.place, one.count + other.count, branches)
+    return Statement(*statement.place, statement.count + other.count, branches)
 
 
 def _of_forms(forms: Sequence[Statement]) -> Statement:

@@ -55,13 +55,13 @@ class Optimization:
 
     def text(self) -> str:
         """Return the whole as one line for people."""
-        found = ", ".join(change.text() for change in self.changes)
+        changes = ", ".join(change.text() for change in self.changes)
         if self.kept:
-            return f"not changed: {self.kept} (found: {found})"
+            return f"not changed: {self.kept} (found: {changes})"
         macs = _less("multiplications", self.macs_before, self.macs_after)
         weights = _less("weights", self.weights_before, self.weights_after)
         saved = ", ".join(filter(None, (macs, weights)))
-        return f"{found}: {saved}" if saved else found
+        return f"{changes}: {saved}" if saved else changes
 
 
 def _less(noun: str, before: int, after: int) -> str:

@@ -39,8 +39,8 @@ def find_culprit(
     simulator or the oracle cannot run the network at all.
     """
 
-    def attempt(part: Network, given: Sequence[Arrays]) -> Trial:
-        return try_out(part, given, make, oracle)
+    def attempt(part: Network, inputs: Sequence[Arrays]) -> Trial:
+        return try_out(part, inputs, make, oracle)
 
     return _find(network, samples, attempt, limit_s)
 
@@ -102,8 +102,8 @@ def diagnose(
         if on_target is not None:
             with watch.phase("bisect", "looking for the first operator whose firmware differs"):
                 culprit = _quietly(network, needed, on_target)
-        found = None if culprit is None else _later(culprit, skipped)
-        return Diagnosis(found, note, is_firmware=True)
+        later = None if culprit is None else _later(culprit, skipped)
+        return Diagnosis(later, note, is_firmware=True)
     return Diagnosis(_later(culprit, skipped))
 
 

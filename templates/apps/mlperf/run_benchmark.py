@@ -35,13 +35,13 @@ def main(port: str, runner: str, *options: str) -> None:
     info = list_ports_common.ListPortInfo(port, skip_link_detection=True)
     info.vid, info.pid, info.description = VENDOR, PRODUCT, "ethosgen"
     list_ports.comports = lambda include_links=False: [info]
-    given = [
+    words = [
         os.path.abspath(option) if before in WITH_PATHS else option
         for before, option in zip(("", *options), options)
     ]
     os.chdir(runner)
     sys.path.insert(0, os.getcwd())
-    sys.argv = given if given[:1] == [STREAM] else ["main.py", "--device_list", DEVICES, *given]
+    sys.argv = words if words[:1] == [STREAM] else ["main.py", "--device_list", DEVICES, *words]
     runpy.run_path(sys.argv[0], run_name="__main__")
 
 

@@ -58,7 +58,7 @@ static inline int32_t updated(int16_t *cell, int32_t input, int32_t forget, int3
     state = state > shape->high ? shape->high : state;
     *cell = (int16_t)state;
     made = bent((state * shape->factor + shape->half) >> shape->shift, lines, TANH);
-    return ethosgen_dsp_rescale(made * output, &shape->made) + shape->zero_point;
+    return ethosgen_dsp_rescale(made * output, &shape->hidden) + shape->zero_point;
 }
 
 #endif /* ETHOSGEN_DSP_CELL_H */

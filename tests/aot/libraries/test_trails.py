@@ -256,13 +256,13 @@ def least_distance(
 ) -> int:
     """Return the least distance for the worst order that a kernel may have, event by event."""
     read, written = sizes
-    made, furthest = 0, 0
+    filled, furthest = 0, 0
     for row in range(rows):
         first_read = max(row * stride - before, 0) * read
         if ahead:  # it writes what it may, and reads again
-            made = max(made, min(row + ahead, rows) * written)
-        furthest = max(furthest, made - first_read)
-        made = max(made, (row + 1) * written)
+            filled = max(filled, min(row + ahead, rows) * written)
+        furthest = max(furthest, filled - first_read)
+        filled = max(filled, (row + 1) * written)
     return max(furthest, 1)
 
 
@@ -274,5 +274,5 @@ def test_the_distances_are_the_least(rows: int, ahead: int) -> None:
             sizes = read, written
             assert rows_distance(rows, *sizes, ahead) == least_distance(rows, sizes, ahead)
             for stride, before in ((1, 0), (1, 1), (2, 1), (3, 4)):
-                found = windows_distance(rows, *sizes, ahead, stride, before)
-                assert found == least_distance(rows, sizes, ahead, stride, before)
+                distance = windows_distance(rows, *sizes, ahead, stride, before)
+                assert distance == least_distance(rows, sizes, ahead, stride, before)

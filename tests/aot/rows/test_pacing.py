@@ -128,9 +128,9 @@ def test_a_resize_reads_and_writes_rows_of_the_buffers(
     x = net.depthwise(net.input((1, before, 8, 4)), (min(before, 3), 3))
     x = net.depthwise(_resized(net, x, (after, 8), how, rule), (min(after, 3), 3))
     schedule = make_schedule(cpu_plan(net.build(x)))
-    found = [pacing for rows in ("1", "3", "1/2", "16") if (pacing := _pacing(schedule, rows))]
-    assert len(found) == 4
-    for pacing in found:
+    pacings = [pacing for rows in ("1", "3", "1/2", "16") if (pacing := _pacing(schedule, rows))]
+    assert len(pacings) == 4
+    for pacing in pacings:
         for tensor in pacing.rolls:
             _walk(pacing, tensor, schedule.graph.tensors[tensor].shape[1])
 

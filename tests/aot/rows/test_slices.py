@@ -54,10 +54,10 @@ class SlicedC(GeneratedC):
         if program.feed:
             rows = data.reshape(program.feed.rows, program.feed.elements)
             for first in range(0, program.feed.read, self.count):
-                given = rows[first : min(first + self.count, program.feed.read)].copy()
-                progress[LEFT] = len(given)
+                portion = rows[first : min(first + self.count, program.feed.read)].copy()
+                progress[LEFT] = len(portion)
                 while progress[LEFT]:
-                    at = given[progress[FED] - first :].ctypes.data
+                    at = portion[progress[FED] - first :].ctypes.data
                     status = entry(*map(ctypes.c_void_p, (*pointers, at)))
                     self.slices += 1
             pointers.append(0)

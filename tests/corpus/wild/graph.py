@@ -66,7 +66,7 @@ class _Growth:
         self.world = choices.pick(WORLDS)
         self.ranges: dict[str, Range] = {}
         self.live: list[int] = []
-        self.made: list[int] = []
+        self.values: list[int] = []
         self.read: set[int] = set()
         self.special = False
         self.tolerances = cpu_operators()
@@ -112,7 +112,7 @@ class _Growth:
         self._stretch(source.operators, places)
         kept = [places[i] for o in source.operators for i in o.outputs]
         kept = [i for i in kept if self._is_value(self.net.tensors[i])]
-        self.made += kept
+        self.values += kept
         if self._is_exact(source):
             self.live += kept
 
@@ -195,7 +195,7 @@ class _Growth:
         code, inputs, options = self._adapter(x, have, target)
         target = dataclasses.replace(target, name=f"t{len(self.net.tensors)}")
         (adapted,) = self.net.operator(code, inputs, [target], options)
-        self.made.append(adapted)
+        self.values.append(adapted)
         self.live.append(adapted)
         return adapted
 
@@ -274,8 +274,8 @@ class _Growth:
 
     def finish(self) -> WildNetwork:
         """Choose the outputs: all tensors without a reader, and some others."""
-        unread = [i for i in self.made if i not in self.read]
-        others = [i for i in self.made if i in self.read and self.choices.chance(8)]
+        unread = [i for i in self.values if i not in self.read]
+        others = [i for i in self.values if i in self.read and self.choices.chance(8)]
         outputs = (*dict.fromkeys(unread + others),)
         data = self.net.build(*outputs)
         return WildNetwork(data, self.ranges, self.net, outputs)

@@ -65,10 +65,10 @@ LAYERS = {"convolution": (IMAGE, _convolution), "product": (ROWS, _product)}
 def test_only_a_constant_by_channel_is_a_bias(
     name: str, shape: tuple[int, ...], is_bias: bool
 ) -> None:
-    given, layer = LAYERS[name]
-    module = operator([given], TO, lambda x: op.add(layer(x), _constant(*shape)))
+    source, layer = LAYERS[name]
+    module = operator([source], TO, lambda x: op.add(layer(x), _constant(*shape)))
     assert bool(_composites(module)) == is_bias
-    _check(module, given)
+    _check(module, source)
 
 
 @pytest.mark.parametrize("extreme", [op.maximum, op.minimum], ids=["maximum", "minimum"])
@@ -79,10 +79,10 @@ def test_only_one_number_is_a_bound(extreme: Make, shape: tuple[int, ...], is_cl
     _check(module, IMAGE)
 
 
-def _check(module: tvm.IRModule, given: Given) -> None:
+def _check(module: tvm.IRModule, source: Given) -> None:
     """The network computes what the module does, within a step."""
     graph, _ = import_module(module, "main", ["x"], ["made"])
-    samples = edge_samples([given])
+    samples = edge_samples([source])
     golden = golden_answer(Network("case", (graph,)), [{"x": sample[0]} for sample in samples])
     for answer, theirs in zip(golden.outputs, run(module, samples), strict=True):
         far = np.abs(answer["made"].astype(np.int32) - theirs[0].astype(np.int32))

@@ -57,10 +57,10 @@ def dead_layer(net: NetworkBuilder, x: int, dead: dict[int, int], **output: Any)
 def optimized(net: NetworkBuilder, *outputs: int) -> Optimized | None:
     """Optimize a network; require that nothing differs."""
     network = decode_network(net.build(*outputs), "net")
-    found = optimize(network)
-    if found is not None:
-        require_equal(network, found.network)
-    return found
+    rewritten = optimize(network)
+    if rewritten is not None:
+        require_equal(network, rewritten.network)
+    return rewritten
 
 
 def require_equal(network: Network, changed: Network) -> None:
@@ -77,48 +77,48 @@ def require_equal(network: Network, changed: Network) -> None:
             assert equal_elements(ours[name], array).all(), name
 
 
-def channels(found: Optimized | None) -> list[int]:
+def channels(rewritten: Optimized | None) -> list[int]:
     """Return the channels of each layer's output."""
-    assert found is not None
-    graph = found.network.graph
+    assert rewritten is not None
+    graph = rewritten.network.graph
     return [graph.tensors[op.outputs[0]].shape[-1] for op in graph.operators]
 
 
-def said(found: Optimized | None) -> list[str]:
-    assert found is not None
-    return [change.text() for change in found.facts.changes]
+def said(rewritten: Optimized | None) -> list[str]:
+    assert rewritten is not None
+    return [change.text() for change in rewritten.facts.changes]
 
 
 def test_a_constant_channel_is_folded_into_the_next_bias() -> None:
     net = NetworkBuilder()
     x = net.input((1, 3, 3, 2))
     x = dead_layer(net, x, {1: FAR, 3: -FAR}, **RAISED)
-    found = optimized(net, net.conv2d(x, 3, (3, 3), padding="VALID"))
-    assert channels(found) == [2, 3]
-    assert said(found) == ["2 constant channels removed"]
+    rewritten = optimized(net, net.conv2d(x, 3, (3, 3), padding="VALID"))
+    assert channels(rewritten) == [2, 3]
+    assert said(rewritten) == ["2 constant channels removed"]
 
 
 def test_a_layer_without_a_bias_gets_one() -> None:
     net = NetworkBuilder()
     x = dead_layer(net, net.input((1, 3, 3, 2)), {1: FAR}, **RAISED)
-    found = optimized(net, net.conv2d(x, 3, (1, 1), bias=False))
-    assert channels(found) == [3, 3]
-    assert found is not None and len(found.network.graph.operators[1].inputs) == 3
+    rewritten = optimized(net, net.conv2d(x, 3, (1, 1), bias=False))
+    assert channels(rewritten) == [3, 3]
+    assert rewritten is not None and len(rewritten.network.graph.operators[1].inputs) == 3
 
 
 @pytest.mark.parametrize(("bias", "left"), [(-FAR, 3), (FAR, 4)])
 def test_a_padded_border_sees_the_zero_point(bias: int, left: int) -> None:
     net = NetworkBuilder()
     x = dead_layer(net, net.input((1, 3, 3, 2)), {1: bias})
-    found = optimized(net, net.conv2d(x, 3, (3, 3), padding="SAME"))
-    assert channels(found) == [left, 3]
+    rewritten = optimized(net, net.conv2d(x, 3, (3, 3), padding="SAME"))
+    assert channels(rewritten) == [left, 3]
 
 
 def test_a_constant_that_stays_loses_its_weights() -> None:
     net = NetworkBuilder()
     x = dead_layer(net, net.input((1, 3, 3, 2)), {1: FAR}, **RAISED)
-    found = optimized(net, net.conv2d(x, 3, (3, 3), padding="SAME"))
-    assert said(found) == ["1 constant channel without weights"]
+    rewritten = optimized(net, net.conv2d(x, 3, (3, 3), padding="SAME"))
+    assert said(rewritten) == ["1 constant channel without weights"]
 
 
 def test_a_bias_that_would_overflow_keeps_the_channel() -> None:
@@ -127,9 +127,9 @@ def test_a_bias_that_would_overflow_keeps_the_channel() -> None:
     y = net.conv2d(x, 1, (1, 1), scale=1e6, zero_point=0)
     set_weights(net, ..., 127)
     set_bias(net, {0: (1 << 31) - 1})
-    found = optimized(net, y)
-    assert channels(found) == [4, 1]
-    assert said(found) == ["1 constant channel without weights"]
+    rewritten = optimized(net, y)
+    assert channels(rewritten) == [4, 1]
+    assert said(rewritten) == ["1 constant channel without weights"]
 
 
 def test_channels_go_through_depthwise_layers_pools_and_reshapes() -> None:
@@ -139,15 +139,15 @@ def test_channels_go_through_depthwise_layers_pools_and_reshapes() -> None:
     set_bias(net, {0: -FAR, 1: -FAR, 4: -FAR, 5: -FAR})
     x = net.average_pool(x, (2, 2))
     x = net.reshape(x, (1, 32))
-    found = optimized(net, net.fully_connected(x, 3))
-    assert channels(found) == [2, 4, 4, 16, 3]
+    rewritten = optimized(net, net.fully_connected(x, 3))
+    assert channels(rewritten) == [2, 4, 4, 16, 3]
 
 
 def test_a_constant_goes_through_a_mean() -> None:
     net = NetworkBuilder()
     x = net.mean(dead_layer(net, net.input((1, 3, 3, 2)), {0: -FAR, 2: -FAR}), keep_dims=False)
-    found = optimized(net, net.fully_connected(x, 3))
-    assert channels(found) == [2, 2, 3]
+    rewritten = optimized(net, net.fully_connected(x, 3))
+    assert channels(rewritten) == [2, 2, 3]
 
 
 def test_half_of_a_depthwise_block_keeps_it_whole() -> None:
@@ -155,8 +155,8 @@ def test_half_of_a_depthwise_block_keeps_it_whole() -> None:
     x = net.conv2d(net.input((1, 4, 4, 2)), 4, (1, 1), **LOW)
     x = net.depthwise(x, multiplier=2, **LOW)
     set_bias(net, {0: -FAR, 2: -FAR, 3: -FAR})
-    found = optimized(net, net.conv2d(x, 3, (1, 1)))
-    assert channels(found) == [3, 6, 3]
+    rewritten = optimized(net, net.conv2d(x, 3, (1, 1)))
+    assert channels(rewritten) == [3, 6, 3]
 
 
 def test_both_branches_of_a_sum_lose_a_channel_or_none() -> None:
@@ -165,16 +165,16 @@ def test_both_branches_of_a_sum_lose_a_channel_or_none() -> None:
         x = net.input((1, 3, 3, 2))
         a = dead_layer(net, x, {0: -FAR, 1: -FAR})
         b = dead_layer(net, x, dead)
-        found = optimized(net, net.conv2d(net.add(a, b, **LOW), 3, (3, 3)))
-        assert channels(found)[:3] == [left, left, left]
+        rewritten = optimized(net, net.conv2d(net.add(a, b, **LOW), 3, (3, 3)))
+        assert channels(rewritten)[:3] == [left, left, left]
 
 
 def test_concatenated_channels_go_from_their_own_part() -> None:
     net = NetworkBuilder()
     x = net.input((1, 3, 3, 2))
     a, b = dead_layer(net, x, {0: -FAR}), dead_layer(net, x, {2: -FAR, 3: -FAR})
-    found = optimized(net, net.conv2d(net.concat([a, b]), 3, (3, 3)))
-    assert channels(found) == [3, 2, 5, 3]
+    rewritten = optimized(net, net.conv2d(net.concat([a, b]), 3, (3, 3)))
+    assert channels(rewritten) == [3, 2, 5, 3]
 
 
 def test_channels_without_weights_are_not_computed() -> None:
@@ -182,31 +182,31 @@ def test_channels_without_weights_are_not_computed() -> None:
     x = net.conv2d(net.input((1, 3, 3, 2)), 4, (1, 1))
     y = net.conv2d(net.logistic(x), 3, (3, 3))
     set_weights(net, (..., [1, 2]), 0)
-    found = optimized(net, y)
-    assert channels(found) == [2, 2, 3]
-    assert said(found) == ["2 unread channels removed"]
+    rewritten = optimized(net, y)
+    assert channels(rewritten) == [2, 2, 3]
+    assert said(rewritten) == ["2 unread channels removed"]
 
 
 def test_outputs_of_the_network_stay_whole() -> None:
     net = NetworkBuilder()
     x = dead_layer(net, net.input((1, 3, 3, 2)), {0: -FAR})
-    found = optimized(net, net.conv2d(x, 3, (3, 3)), x)
-    assert channels(found) == [4, 3]
-    assert said(found) == ["1 constant channel without weights"]
+    rewritten = optimized(net, net.conv2d(x, 3, (3, 3)), x)
+    assert channels(rewritten) == [4, 3]
+    assert said(rewritten) == ["1 constant channel without weights"]
 
 
 def test_operators_that_mix_channels_keep_them() -> None:
     net = NetworkBuilder()
     x = dead_layer(net, net.input((1, 3, 3, 2)), {0: -FAR})
-    found = optimized(net, net.conv2d(net.softmax(x), 3, (3, 3)))
-    assert channels(found) == [4, 4, 3]
+    rewritten = optimized(net, net.conv2d(net.softmax(x), 3, (3, 3)))
+    assert channels(rewritten) == [4, 4, 3]
 
 
 def test_a_layer_that_is_dead_keeps_one_channel() -> None:
     net = NetworkBuilder()
     x = dead_layer(net, net.input((1, 3, 3, 2)), dict.fromkeys(range(4), -FAR))
-    found = optimized(net, net.conv2d(x, 3, (3, 3)))
-    assert channels(found) == [1, 3]
+    rewritten = optimized(net, net.conv2d(x, 3, (3, 3)))
+    assert channels(rewritten) == [1, 3]
 
 
 def test_nothing_is_found_where_nothing_is_dead() -> None:
@@ -220,28 +220,28 @@ def test_random_networks_compute_the_same(start: int) -> None:
     changed = 0
     for seed in range(start, start + 10):
         network = decode_network(thinned_network(seed), f"thinned_{seed}")
-        found = optimize(network)
-        if found is not None:
+        rewritten = optimize(network)
+        if rewritten is not None:
             changed += 1
-            require_equal(network, found.network)
+            require_equal(network, rewritten.network)
     assert changed > 4
 
 
 @needs_models
 def test_half_of_visual_wake_words_is_dead() -> None:
     network = read(SHARED_MODELS / "vww_mobilenet_int8.tflite")
-    found = optimize(network)
-    assert found is not None
-    facts = found.facts
+    rewritten = optimize(network)
+    assert rewritten is not None
+    facts = rewritten.facts
     assert facts.macs_before == 7_489_664 and facts.macs_after <= 3_800_000
     assert sum(change.count for change in facts.changes) >= 1_641
-    require_equal(network, found.network)
+    require_equal(network, rewritten.network)
 
 
 @needs_models
 @pytest.mark.parametrize("path", sorted(SHARED_MODELS.glob("*.tflite")), ids=lambda path: path.stem)
 def test_public_networks_compute_the_same(path: Path) -> None:
     network = read(path)
-    found = optimize(network)
-    if found is not None:
-        require_equal(network, found.network)
+    rewritten = optimize(network)
+    if rewritten is not None:
+        require_equal(network, rewritten.network)

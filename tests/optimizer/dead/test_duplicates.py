@@ -40,17 +40,17 @@ def read_by(net: NetworkBuilder, x: int, where: Any = (..., [0, 2]), value: int 
 def test_a_reader_takes_the_sum_of_both_weights() -> None:
     net = NetworkBuilder()
     x = twins(net, net.input((1, 4, 4, 3)))
-    found = optimized(net, read_by(net, x))
-    assert channels(found) == [3, 3]
-    assert said(found) == ["1 equal channel joined with another"]
+    rewritten = optimized(net, read_by(net, x))
+    assert channels(rewritten) == [3, 3]
+    assert said(rewritten) == ["1 equal channel joined with another"]
 
 
 @pytest.mark.parametrize(("value", "is_joined"), [(63, True), (64, False)])
 def test_the_sum_must_be_a_weight(value: int, *, is_joined: bool) -> None:
     net = NetworkBuilder()
     x = twins(net, net.input((1, 4, 4, 3)))
-    found = optimized(net, read_by(net, x, value=value))
-    assert (found is not None) == is_joined
+    rewritten = optimized(net, read_by(net, x, value=value))
+    assert (rewritten is not None) == is_joined
 
 
 def test_weights_of_4_bits_stay_in_4_bits() -> None:
@@ -74,8 +74,8 @@ def test_equal_channels_stay_equal_through_operators() -> None:
     net = NetworkBuilder()
     x = twins(net, twins(net, net.input((1, 4, 4, 3))), depthwise=True)
     x = net.max_pool(net.add(x, x), (2, 2))
-    found = optimized(net, read_by(net, x))
-    assert channels(found) == [3, 3, 3, 3, 3]
+    rewritten = optimized(net, read_by(net, x))
+    assert channels(rewritten) == [3, 3, 3, 3, 3]
 
 
 def test_other_weights_behind_them_make_them_different() -> None:
@@ -90,8 +90,8 @@ def test_places_of_a_flattened_channel_are_different() -> None:
     x = net.reshape(x, (1, 8))
     y = net.fully_connected(x, 3)
     set_weights(net, (..., [0, 2, 4, 6]), 30)
-    found = optimized(net, y)
-    assert channels(found) == [3, 6, 3]
+    rewritten = optimized(net, y)
+    assert channels(rewritten) == [3, 6, 3]
 
 
 def test_a_reader_that_keeps_both_stops_it() -> None:

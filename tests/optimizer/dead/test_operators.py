@@ -20,15 +20,15 @@ FULL: dict[str, Any] = {"scale": 0.05, "zero_point": -128}
 def codes_after(net: NetworkBuilder, *outputs: int) -> list[str]:
     """Optimize a network, require that nothing differs, and return the operators that are left."""
     network = decode_network(net.build(*outputs), "net")
-    found = optimize(network)
-    if found is None:
+    optimized = optimize(network)
+    if optimized is None:
         return [operator.code for operator in network.graph.operators]
-    changed = dataclasses.replace(found.network, source=None)
+    changed = dataclasses.replace(optimized.network, source=None)
     assert [t.name for t in changed.outputs] == [t.name for t in network.outputs]
     samples = draw_samples(network, 12, seed=2)
     ours, theirs = (answer(Question(each, samples)).outputs for each in (changed, network))
-    for one, other in zip(ours, theirs, strict=True):
-        assert all(equal_elements(one[name], array).all() for name, array in other.items())
+    for our, their in zip(ours, theirs, strict=True):
+        assert all(equal_elements(our[name], array).all() for name, array in their.items())
     return [operator.code for operator in changed.graph.operators]
 
 
@@ -166,7 +166,7 @@ def test_16_bit_layers_lose_channels_without_weights() -> None:
     weights[..., 1] = 0
     net.tensors[net.operators[-1].inputs[1]] = dataclasses.replace(spec, data=weights.tobytes())
     network = decode_network(net.build(y), "wide")
-    found = optimize(network)
-    assert found is not None
-    assert [change.text() for change in found.facts.changes] == ["1 unread channel removed"]
+    optimized = optimize(network)
+    assert optimized is not None
+    assert [change.text() for change in optimized.facts.changes] == ["1 unread channel removed"]
     assert codes_after(net, y) == ["CONV_2D", "CONV_2D"]

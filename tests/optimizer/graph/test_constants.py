@@ -14,15 +14,15 @@ def random_constant(net: NetworkBuilder, shape: tuple[int, ...], scale: float = 
 @pytest.mark.parametrize("way", ["RELU", "add", "mul", "sub", "quantize", "MAXIMUM"])
 def test_elementwise_operators_of_constants(way: str) -> None:
     net = NetworkBuilder(seed=3)
-    one, two = random_constant(net, (1, 1, 8)), random_constant(net, (8,))
+    a, b = random_constant(net, (1, 1, 8)), random_constant(net, (8,))
     if way == "RELU":
-        c = net.unary("RELU", one)
+        c = net.unary("RELU", a)
     elif way == "quantize":
-        c = net.quantize(one, "int8", 0.07, -5)
+        c = net.quantize(a, "int8", 0.07, -5)
     elif way == "MAXIMUM":
-        c = net.maximum(one, two)
+        c = net.maximum(a, b)
     else:
-        c = getattr(net, way)(one, two, scale=0.11, zero_point=1)
+        c = getattr(net, way)(a, b, scale=0.11, zero_point=1)
     assert codes_after(net, net.add(net.input((1, 4, 4, 8)), c)) == ["ADD"]
 
 

@@ -46,14 +46,14 @@ def found_for(network: Network, low: np.ndarray, high: np.ndarray) -> Bounds | N
 def test_all_values(name: str, point: int) -> None:
     for scale in np.geomspace(1e-4, 1.0, 13):
         network = bytes_of(CURVES[name], float(np.float32(scale)), point)
-        found = found_for(network, VALUES, VALUES)
-        assert found is not None
-        assert (found.high - found.low <= (3 if "swish" in name else 1)).all()
+        bounds = found_for(network, VALUES, VALUES)
+        assert bounds is not None
+        assert (bounds.high - bounds.low <= (3 if "swish" in name else 1)).all()
         sample = {network.inputs[0].name: VALUES.astype(np.int8).reshape(1, -1)}
         for run in (golden_outputs, litert_outputs):
             (outputs,) = run(network, [sample])
             output = next(iter(outputs.values())).ravel()
-            assert (found.low <= output).all() and (output <= found.high).all(), (scale, run)
+            assert (bounds.low <= output).all() and (output <= bounds.high).all(), (scale, run)
 
 
 @pytest.mark.parametrize("name", CURVES)
@@ -65,9 +65,9 @@ def test_intervals_have_the_images_of_their_values(name: str) -> None:
     output = next(iter(outputs.values())).ravel().astype(np.int64)
     low, high = (end.ravel() for end in np.meshgrid(VALUES[::5], VALUES[::5]))
     low, high = np.minimum(low, high), np.maximum(low, high)
-    found = found_for(network, low, high)
-    assert found is not None
-    for start, stop, least, most in zip(low, high, found.low, found.high, strict=True):
+    bounds = found_for(network, low, high)
+    assert bounds is not None
+    for start, stop, least, most in zip(low, high, bounds.low, bounds.high, strict=True):
         part = output[start + 128 : stop + 129]
         assert least <= part.min() and part.max() <= most
 

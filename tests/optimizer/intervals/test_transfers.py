@@ -68,12 +68,12 @@ def check(build: Build, domain: Domain, *, slack: int = 1) -> None:
         ends = [(r[0], r[-1]) for r in channels]
         known[tensor.index] = Bounds(*(np.array(end, np.int64) for end in zip(*ends, strict=True)))
     for operator in graph.operators:
-        found = TRANSFERS[operator.code](BoundedSite(operator, graph, known))
-        assert found is not None, operator.code
-        known[operator.outputs[0]] = found
+        bounds = TRANSFERS[operator.code](BoundedSite(operator, graph, known))
+        assert bounds is not None, operator.code
+        known[operator.outputs[0]] = bounds
     least, most = by_channel.min(axis=0), by_channel.max(axis=0)
-    assert (found.low <= least).all() and (found.high >= most).all(), (found, least, most)
-    assert (least - found.low <= slack).all() and (found.high - most <= slack).all()
+    assert (bounds.low <= least).all() and (bounds.high >= most).all(), (bounds, least, most)
+    assert (least - bounds.low <= slack).all() and (bounds.high - most <= slack).all()
 
 
 def unary(code: str, **output: Any) -> Build:
@@ -113,13 +113,13 @@ def test_all_values_of_requantizations(source: str, target: str, scale: float) -
     y = net.quantize(x, target, scale, points[target] - (target != "int16"))
     network = decode_network(net.build(y), "brute")
     site = BoundedSite(network.graph.operators[0], network.graph, {})
-    found = images(site, {site.inputs[0].index: Bounds(values, values)})
-    assert found is not None and (found.high - found.low <= 1).all()
+    bounds = images(site, {site.inputs[0].index: Bounds(values, values)})
+    assert bounds is not None and (bounds.high - bounds.low <= 1).all()
     sample = {network.inputs[0].name: values.astype(source).reshape(1, -1)}
     for run in (golden_outputs, litert_outputs):
         (outputs,) = run(network, [sample])
         (output,) = outputs.values()
-        assert (found.low <= output.ravel()).all() and (output.ravel() <= found.high).all()
+        assert (bounds.low <= output.ravel()).all() and (output.ravel() <= bounds.high).all()
 
 
 @pytest.mark.parametrize("way", ["RELU", "RELU6", "mul", "maximum"])
@@ -139,12 +139,12 @@ def test_words(way: str, scale: float) -> None:
     site = BoundedSite(network.graph.operators[0], network.graph, {})
     columns = [Bounds(column, column) for column in values.T]
     read = dict(zip((t.index for t in site.inputs), columns, strict=False))
-    found = images(site, read)
+    bounds = images(site, read)
     sample = dict(zip((t.name for t in network.inputs), values.T.astype(np.int16), strict=False))
     (outputs,) = golden_outputs(network, [{n: v.reshape(1, -1) for n, v in sample.items()}])
     (output,) = outputs.values()
-    assert found is not None and (found.high - found.low <= 1).all()
-    assert (found.low <= output.ravel()).all() and (output.ravel() <= found.high).all()
+    assert bounds is not None and (bounds.high - bounds.low <= 1).all()
+    assert (bounds.low <= output.ravel()).all() and (output.ravel() <= bounds.high).all()
 
 
 @pytest.mark.parametrize("way", ["add", "sub", "mul"])
@@ -214,11 +214,11 @@ def test_borders(padding: str, values: tuple[range, ...], *, is_depthwise: bool)
     by_channel = output.astype(np.int64).reshape(-1, 4)
     known = bounds_of(graph)
     known[graph.inputs[0]] = Bounds(np.array([wide[0]]), np.array([wide[-1]]))
-    found = TRANSFERS[operator.code](BoundedSite(operator, graph, known))
-    assert found is not None
+    bounds = TRANSFERS[operator.code](BoundedSite(operator, graph, known))
+    assert bounds is not None
     least, most = by_channel.min(axis=0), by_channel.max(axis=0)
-    assert (found.low <= least).all() and (found.high >= most).all()
-    assert (least - found.low <= 1).all() and (found.high - most <= 1).all()
+    assert (bounds.low <= least).all() and (bounds.high >= most).all()
+    assert (least - bounds.low <= 1).all() and (bounds.high - most <= 1).all()
 
 
 @pytest.mark.parametrize("values", [NARROW, LOW, HIGH, ONE, range(3, 4)], ids=str)
@@ -236,12 +236,12 @@ def test_means(values: range, scale: float, point: int, count: int) -> None:
         (output,) = outputs.values()
         known = bounds_of(network.graph)
         known[network.graph.inputs[0]] = Bounds(np.array([values[0]]), np.array([values[-1]]))
-        found = TRANSFERS["MEAN"](BoundedSite(network.graph.operators[0], network.graph, known))
-        assert found is not None
-        found = found.clamped(-128, 127)
-        assert found.low[0] <= output.min() <= found.low[0] + 1
-        assert found.high[0] >= output.max() >= found.high[0] - 1
-        assert values != range(3, 4) or found.constant.all(), "the zero point stays"
+        bounds = TRANSFERS["MEAN"](BoundedSite(network.graph.operators[0], network.graph, known))
+        assert bounds is not None
+        bounds = bounds.clamped(-128, 127)
+        assert bounds.low[0] <= output.min() <= bounds.low[0] + 1
+        assert bounds.high[0] >= output.max() >= bounds.high[0] - 1
+        assert values != range(3, 4) or bounds.constant.all(), "the zero point stays"
 
 
 MOVES: dict[str, Build] = {

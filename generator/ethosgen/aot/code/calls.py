@@ -67,10 +67,10 @@ def _partition(call: PartitionCall) -> FunctionText:
         f"const {C_TYPES[p.dtype]} *{p.variable}" if p.is_read else f"void *{p.variable}"
         for p in _used(call)
     )
-    made = f"{call.target}({', '.join(map(text, call.arguments))})"
+    expression = f"{call.target}({', '.join(map(text, call.arguments))})"
     returns = "int32_t" if call.returns_status else "void"
     start = "return " if call.returns_status else ""
-    return FunctionText(returns, parameters, f"\n  {start}{made};\n}}\n")
+    return FunctionText(returns, parameters, f"\n  {start}{expression};\n}}\n")
 
 
 def _entry(
@@ -84,13 +84,13 @@ def _entry(
     for number, (symbol, call) in enumerate(calls, 1):
         yield f"{STEP}({number});"
         passed = (_passed(p, addresses[p.variable], kinds) for p in _used(call))
-        made = f"{symbol}({', '.join(passed)})"
+        statement = f"{symbol}({', '.join(passed)})"
         result = "0"
         if call.returns_status:
             result = f"status_{statuses}" if statuses else "status"
             statuses += 1
-            made = f"int32_t {result} = {made}"
-        yield f"{made};"
+            statement = f"int32_t {result} = {statement}"
+        yield f"{statement};"
         if call.returns_status and number < len(calls):
             yield from (f"if ({result} != 0) {{", f"  return {result};", "}")
     yield f"{STEP}(0);"

@@ -119,14 +119,14 @@ def lower_body(
 
 def makers(body: Body) -> Mapping[str, int]:
     """Return the step that makes each variable of the Relax module."""
-    found: dict[str, int] = {}
+    steps: dict[str, int] = {}
     for index, step in enumerate(body.schedule.steps):
         kernel = body.kernels[index].kernel if index in body.kernels else None
-        found |= dict.fromkeys(map(value_name, body.schedule.writes(step)), index)
+        steps |= dict.fromkeys(map(value_name, body.schedule.writes(step)), index)
         kept = kernel.variables if kernel else kept_variables(body.schedule, step)
-        found |= {variable_name(i, index): index for i in kept}
-        found |= {workspace_name(index): index, results_name(index): index}
-    return found
+        steps |= {variable_name(i, index): index for i in kept}
+        steps |= {workspace_name(index): index, results_name(index): index}
+    return steps
 
 
 def _running(body: Body) -> Mapping[str, tuple[str, ...]]:
@@ -135,8 +135,10 @@ def _running(body: Body) -> Mapping[str, tuple[str, ...]]:
     running: dict[str, tuple[str, ...]] = {}
     for index, is_wait, others in awaited_at(schedule):
         waits = tuple(wait_symbol(schedule, other, body.name) for other in others)
-        made = [waited_name(index)] if is_wait else [v for v, at in named.items() if at == index]
-        running |= dict.fromkeys(made, waits)
+        variables = (
+            [waited_name(index)] if is_wait else [v for v, at in named.items() if at == index]
+        )
+        running |= dict.fromkeys(variables, waits)
     return {variable: waits for variable, waits in running.items() if waits}
 
 
@@ -156,5 +158,5 @@ def _copies(body: Body, addresses: Mapping[str, Location]) -> Mapping[str, Copie
         )
 
     concerned = {step for fetch in fetches for step in (fetch.start, fetch.step)}
-    made = makers(body).items() if concerned else ()
-    return {variable: before(step) for variable, step in made if step in concerned}
+    variables = makers(body).items() if concerned else ()
+    return {variable: before(step) for variable, step in variables if step in concerned}

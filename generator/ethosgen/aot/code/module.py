@@ -224,11 +224,13 @@ def partition_function(call: PartitionCall) -> Any:
         return tirx.lookup_param("NULL") if argument is None else argument
 
     kind = "int32" if call.returns_status else "void"
-    made = tirx.call_extern(kind, call.target, *map(expression, call.arguments))
+    extern_call = tirx.call_extern(kind, call.target, *map(expression, call.arguments))
     if call.returns_status:
-        function = tirx.PrimFunc(list(pointers.values()), tirx.Return(made), ir.PrimType(kind))
+        function = tirx.PrimFunc(
+            list(pointers.values()), tirx.Return(extern_call), ir.PrimType(kind)
+        )
     else:
-        function = tirx.PrimFunc(list(pointers.values()), tirx.Evaluate(made))
+        function = tirx.PrimFunc(list(pointers.values()), tirx.Evaluate(extern_call))
     return function.with_attr(READS, sum(parameter.is_read for parameter in call.parameters))
 
 

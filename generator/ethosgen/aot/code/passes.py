@@ -203,9 +203,9 @@ def lower_main_to_entry(
             is_last = number == len(calls) and not signature.progress
             end = [_hook(mark(signature.symbol))] if is_last else []
             beside = [_ended(symbol) for symbol in running.get(variable, ())]
-            made = _call(target.name_hint, function, arguments, end, beside)
+            call = _call(target.name_hint, function, arguments, end, beside)
             before = _fetches(copies[variable], buffers) if variable in copies else []
-            slices.append((function, [_hook(mark(signature.symbol, number)), *before, *made]))
+            slices.append((function, [_hook(mark(signature.symbol, number)), *before, *call]))
         if signature.progress:
             body += sliced(signature.progress, slices, [_hook(mark(signature.symbol))])
         else:

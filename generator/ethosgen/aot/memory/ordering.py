@@ -55,8 +55,8 @@ def _fastest(schedule: StepSchedule, may_fail: set[int]) -> StepSchedule:
     """Return the fastest schedule that fits the limit; if none does, the smallest."""
     limit, costs = schedule.plan.options.schedule.arena_bytes, _costs(schedule)
     trials = [
-        _Ordering(made, duration(made, costs), _arena_bytes(made))
-        for made in _orders(schedule, costs, may_fail)
+        _Ordering(ordered, duration(ordered, costs), _arena_bytes(ordered))
+        for ordered in _orders(schedule, costs, may_fail)
     ]
     most = MOST_BYTES if limit is None else limit
     fitting = [trial for trial in trials if trial.arena_bytes <= most]
@@ -79,11 +79,11 @@ def _orders(
         return
     fixed = {i for i, step in enumerate(schedule.steps) if _keeps_place(schedule, step)}
     freed = _with_free_outputs(schedule)
-    for one in (schedule,) if freed is schedule else (schedule, freed):
-        for most in range(most_at_once(one), 0, -1):
-            order = overlapping_order(one, costs, fixed, most)
+    for base in (schedule,) if freed is schedule else (schedule, freed):
+        for most in range(most_at_once(base), 0, -1):
+            order = overlapping_order(base, costs, fixed, most)
             for places in (order, sorted(order)):
-                moved = replace(one, steps=tuple(one.steps[i] for i in places))
+                moved = replace(base, steps=tuple(base.steps[i] for i in places))
                 statuses = {new for new, old in enumerate(places) if old in may_fail}
                 yield replace(moved, waits=find_waits(moved, statuses, most))
     yield schedule  # each call waits for its end

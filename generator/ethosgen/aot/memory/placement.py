@@ -117,9 +117,9 @@ class _Solver:
         search = Search(self._puzzle, hard, EFFORT)
         try:
             while self._height > self._bound:
-                found = search.below(self._bound)
-                if found is not None:
-                    self._keep(self._puzzle.first_fit(easy, found), self._order)
+                offsets = search.below(self._bound)
+                if offsets is not None:
+                    self._keep(self._puzzle.first_fit(easy, offsets), self._order)
                     return
                 self._bound = min(search.next_limit or self._height, self._height)
         except OutOfNodesError:
@@ -127,8 +127,8 @@ class _Solver:
 
     def _descend(self, search: Search, easy: Sequence[int]) -> None:
         try:
-            while found := search.below(self._height - 1):
-                self._keep(self._puzzle.first_fit(easy, found), self._order)
+            while offsets := search.below(self._height - 1):
+                self._keep(self._puzzle.first_fit(easy, offsets), self._order)
         except OutOfNodesError:
             return
         self._bound = self._height

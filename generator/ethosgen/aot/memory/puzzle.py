@@ -136,13 +136,13 @@ class Puzzle:
 
         At least one gap between the neighbours of such a piece is large enough for it.
         """
-        found: list[int] = []
+        pieces: list[int] = []
         hard = set(range(len(self.pieces)))
         room = capacity // ALIGNMENT * ALIGNMENT
         while easy := [i for i in sorted(hard) if self._is_easy(i, hard, room)]:
-            found += easy[:1]
+            pieces += easy[:1]
             hard.discard(easy[0])
-        return found[::-1]
+        return pieces[::-1]
 
     def _is_easy(self, index: int, hard: set[int], room: int) -> bool:
         piece = self.pieces[index]

@@ -96,11 +96,11 @@ class Cutting:
         low, high = 0, max((cut.bytes for cut in cuts), default=0)
         while high - low > max(ALIGNMENT, high // 256):
             limit = (low + high) // 2
-            found = self.within(limit)
-            if found is None:
+            fitting = self.within(limit)
+            if fitting is None:
                 low = limit
             else:
-                cuts, high = found, max((cut.bytes for cut in found), default=0)
+                cuts, high = fitting, max((cut.bytes for cut in fitting), default=0)
         return cuts
 
     def _from(self, first: int, limit: int) -> Iterator[Cut]:

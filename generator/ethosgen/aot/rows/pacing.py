@@ -132,9 +132,9 @@ def pace_chain(
     or with different rows outside it, or if the strides do not fit the number of rows.
     """
     links = [_agreed(link, links) for link in links]
-    made = {link.output for link in links}
+    outputs = {link.output for link in links}
     inputs = dict.fromkeys(
-        i for link in links for i in moving_inputs(link.op, tensors) if i not in made
+        i for link in links for i in moving_inputs(link.op, tensors) if i not in outputs
     )
     target = links[-1].output
     paces = {target: Pace(tensors[target].shape[1], rows.numerator, rows.denominator, 0)}

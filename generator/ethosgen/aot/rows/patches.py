@@ -128,29 +128,29 @@ def _narrowed(tensor: Tensor, columns: range) -> Tensor:
     return replace(tensor, shape=(batch, height, len(columns), channels))
 
 
-def _columns(link: RowLink, tensors: Sequence[Tensor], made: range) -> range | None:
+def _columns(link: RowLink, tensors: Sequence[Tensor], columns: range) -> range | None:
     """Return the columns that a link reads to make others, None if it cannot make them alone."""
     op = link.op
     if op.code in (*CONVOLUTIONS, *POOLS):
         axes = axes_of(op, tensors)
-        return None if axes is None else _under(axes[1], made)
+        return None if axes is None else _under(axes[1], columns)
     target = tensors[op.outputs[0]]
     if link.reach.spans or (op.code == "CONCATENATION" and int(op.options["axis"]) % 4 != 3):
         return None
     constants = [tensors[i] for i in op.inputs if i != ABSENT and tensors[i].data is not None]
     varies = any(len(each.shape) > 1 and each.shape[-2] != 1 for each in constants)
-    return None if varies or len(target.shape) != 4 else made
+    return None if varies or len(target.shape) != 4 else columns
 
 
-def _under(across: Axis, made: range) -> range:
+def _under(across: Axis, outputs: range) -> range:
     """Return the columns of the input that are under the windows of some outputs."""
-    first, end = _span(across, made)
+    first, end = _span(across, outputs)
     return range(max(first, 0), min(end, across.source))
 
 
-def _span(across: Axis, made: range) -> tuple[int, int]:
-    first = made.start * across.stride - across.padding
-    return first, first + across.span(len(made))
+def _span(across: Axis, outputs: range) -> tuple[int, int]:
+    first = outputs.start * across.stride - across.padding
+    return first, first + across.span(len(outputs))
 
 
 def _padded(op: Operator, tensors: Sequence[Tensor], needed: Mapping[int, range]) -> Operator:

@@ -82,8 +82,8 @@ def _with_chains(
     chains = chains_of(cuts)
     if not chains:
         return usual
-    made = fuse_chains(streamed(schedule, chains, among, name), among)
-    return replace(made, stream_cycles=round(sum(cut.cycles for cut in cuts)))
+    fused = fuse_chains(streamed(schedule, chains, among, name), among)
+    return replace(fused, stream_cycles=round(sum(cut.cycles for cut in cuts)))
 
 
 def _with_portions(
@@ -102,14 +102,14 @@ def _with_portions(
         return usual
     known = {step.operator.index: step for step in schedule.steps}
     steps = tuple(known.get(op.index, Step(op, None)) for op in divided.operators)
-    made = with_kernels(replace(schedule, graph=divided, steps=steps), among)
-    made = fuse_chains(made, among)
-    growth = max(arena_bytes(made) - arena_bytes(usual), 0)
-    is_over = asked.arena_bytes is not None and arena_bytes(made) > asked.arena_bytes
+    portioned = with_kernels(replace(schedule, graph=divided, steps=steps), among)
+    portioned = fuse_chains(portioned, among)
+    growth = max(arena_bytes(portioned) - arena_bytes(usual), 0)
+    is_over = asked.arena_bytes is not None and arena_bytes(portioned) > asked.arena_bytes
     if growth > rule.bytes / 2 or (growth and is_over):
         return usual
     left = replace(rule, bytes=rule.bytes - int(growth))
-    return replace(made, plan=replace(plan, fetch=left))
+    return replace(portioned, plan=replace(plan, fetch=left))
 
 
 def _within(
@@ -124,8 +124,8 @@ def _within(
         cuts = cutting.within(aim)
         if cuts is None:
             break
-        made = with_chains(cuts)
-        best = made if best is None else min(best, made, key=arena_bytes)
+        trial = with_chains(cuts)
+        best = trial if best is None else min(best, trial, key=arena_bytes)
         excess = arena_bytes(best) - limit
         if excess <= 0:
             return best

@@ -67,15 +67,15 @@ def _links(schedule: StepSchedule, chain: RowChain) -> list[RowLink]:
         if reach is None:
             return []
         links.append(RowLink(step.operator, reach))
-    made = {link.output for link in links[:-1]}
+    inner = {link.output for link in links[:-1]}
     others = [
         *schedule.steps[: chain.first], *schedule.steps[chain.end :]
     ]  # fmt: skip
     read = {i for step in others for i in schedule.reads(step)}
-    if made & (read | set(schedule.graph.outputs)) or made & schedule.plan.offsets.keys():
+    if inner & (read | set(schedule.graph.outputs)) or inner & schedule.plan.offsets.keys():
         return []
     used = {i for link in links for i in link.op.inputs}
-    return links if made <= used else []
+    return links if inner <= used else []
 
 
 def fed_inputs(schedule: StepSchedule) -> tuple[int, ...]:

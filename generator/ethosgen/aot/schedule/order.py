@@ -88,8 +88,8 @@ class _Run:
 
     @cached_property
     def _start(self) -> _State:
-        made = {tensor for written in self._writes for tensor in written}
-        live = sum(self._sizes.get(t, 0) for t in self._readers if t not in made)
+        outputs = {tensor for written in self._writes for tensor in written}
+        live = sum(self._sizes.get(t, 0) for t in self._readers if t not in outputs)
         return _State(live, live, 0)
 
     def best_order(self) -> list[int]:
@@ -101,8 +101,8 @@ class _Run:
             state = self._after(state, step)
         if state.peak <= self._bound:
             return list(self._run)
-        found = self._exact(state.peak)
-        order = self._beam(state.peak) if found is None else found
+        exact = self._exact(state.peak)
+        order = self._beam(state.peak) if exact is None else exact
         return [self._run[i] for i in order] or list(self._run)
 
     @property
@@ -133,7 +133,7 @@ class _Run:
 
     def _after(self, state: _State, step: int) -> _State:
         done = state.done | 1 << step
-        made = sum(self._sizes.get(t, 0) for t in self._writes[step])
+        written = sum(self._sizes.get(t, 0) for t in self._writes[step])
         ending = [
             t
             for t in self._reads[step]
@@ -141,8 +141,8 @@ class _Run:
         ]
         unread = [t for t in self._writes[step] if t not in self._kept and t not in self._readers]
         saved = max((self._saved(step, t) for t in ending), default=0)
-        during = state.live + made + self._room(step) - saved
-        live = state.live + made - sum(self._sizes.get(t, 0) for t in (*ending, *unread))
+        during = state.live + written + self._room(step) - saved
+        live = state.live + written - sum(self._sizes.get(t, 0) for t in (*ending, *unread))
         return _State(max(state.peak, during), live, done)
 
     def _next(self, state: _State) -> Iterator[tuple[int, _State]]:
@@ -172,14 +172,14 @@ class _Run:
         """Return a good order, [] if none of those kept is below a limit."""
         kept, came = [self._start], {0: (-1, -1)}
         for _ in self._run:
-            found: dict[int, _State] = {}
+            states: dict[int, _State] = {}
             for state in kept:
                 for step, after in self._next(state):
-                    known = found.get(after.done)
+                    known = states.get(after.done)
                     if after.peak < limit and (known is None or after < known):
-                        found[after.done] = after
+                        states[after.done] = after
                         came[after.done] = step, state.done
-            kept = sorted(found.values())[:BEAM]
+            kept = sorted(states.values())[:BEAM]
         return _path(came, kept[0].done) if kept else []
 
 

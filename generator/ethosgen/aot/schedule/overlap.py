@@ -83,14 +83,14 @@ class _Sorter:
         pinned: list[int] = []
         barrier: int | None = None
         for index, step in enumerate(self._steps):
-            found = {makers[i] for i in schedule.reads(step) if i in makers}
-            found |= set() if barrier is None else {barrier}
+            followed = {makers[i] for i in schedule.reads(step) if i in makers}
+            followed |= set() if barrier is None else {barrier}
             if index in self._fixed:
-                found, barrier = set(range(index)), index
+                followed, barrier = set(range(index)), index
             if self._is_pinned(index):
-                found |= set(pinned[-1:])
+                followed |= set(pinned[-1:])
                 pinned.append(index)
-            before.append(found)
+            before.append(followed)
             makers |= dict.fromkeys(schedule.writes(step), index)
         return before
 

@@ -65,9 +65,9 @@ def awaited_at(schedule: StepSchedule) -> Iterator[tuple[int, bool, tuple[int, .
             running += [index] if index in schedule.waits else []
 
 
-def is_same_device(one: Partition | None, other: Partition | None) -> bool:
+def is_same_device(partition: Partition | None, other: Partition | None) -> bool:
     """Return whether one device runs both, which can do only one at a time."""
-    return bool(one and other) and _device(one) == _device(other)
+    return bool(partition and other) and _device(partition) == _device(other)
 
 
 def is_separate(schedule: StepSchedule, step: Step) -> bool:

@@ -137,12 +137,12 @@ def check_names(
             if field_name in fields and name not in names:
                 place = f"operator.{match.number}.{field_name}"
                 line = folder.line_of(place, expression.text)
-                given = sorted({*own, *arrays} - {HELIUM, INSTANCE, "multipliers", "shifts"})
+                class_names = sorted({*own, *arrays} - {HELIUM, INSTANCE, "multipliers", "shifts"})
                 raise InputError(
                     f"accelerator file '{folder.toml}', line {line}: operator[{match.number}]."
                     f"{field_name}: '{expression.text}' has the unknown name '{name}'"
                     f"{nearest(name, names)}; {folder.declaration.python} gives "
-                    f"{', '.join(given) or 'none'}, and docs/accelerators.md lists the others"
+                    f"{', '.join(class_names) or 'none'}, and docs/accelerators.md lists the others"
                 )
 
 

@@ -89,8 +89,8 @@ class Expression:
     @property
     def whole_numbers(self) -> frozenset[int]:
         """The whole numbers in it."""
-        found = (n.value for n in ast.walk(self._tree) if isinstance(n, ast.Constant))
-        return frozenset(n for n in found if isinstance(n, int) and not isinstance(n, bool))
+        constants = (n.value for n in ast.walk(self._tree) if isinstance(n, ast.Constant))
+        return frozenset(n for n in constants if isinstance(n, int) and not isinstance(n, bool))
 
     def evaluate(self, terms: Mapping[str, Value]) -> Any:
         """Return the value; AbsentError for a name without one, ValueError for bad arithmetic."""

@@ -47,13 +47,13 @@ def choice_of(delegates: Sequence[Delegate], name: str) -> LoweringChoice | None
 
 def insert(builder: GraphBuilder, part: Graph, inputs: Sequence[int], where: str) -> list[int]:
     """Add a network's operators, which read tensors of the graph; return its outputs."""
-    given = part.input_tensors()
-    if len(given) != len(inputs):
+    part_inputs = part.input_tensors()
+    if len(part_inputs) != len(inputs):
         raise InputError(
-            f"{where} has {counted(len(given), 'input')}, but is called with {len(inputs)}"
+            f"{where} has {counted(len(part_inputs), 'input')}, but is called with {len(inputs)}"
         )
     tensors = {ABSENT: ABSENT}
-    for tensor, index in zip(given, inputs, strict=True):
+    for tensor, index in zip(part_inputs, inputs, strict=True):
         ours = builder.tensors[index]
         if (ours.shape, ours.dtype) != (tensor.shape, tensor.dtype):
             raise InputError(

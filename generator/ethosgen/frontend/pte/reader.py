@@ -364,12 +364,16 @@ class _Translation:
         for index, output in zip(results, outputs, strict=True):
             value = self._tensor_of(index, f"value {index}")
             target = self._write(index, f"delegate {delegate} writes")
-            made = graph.tensors[output]
-            if (made.shape, made.dtype) != (value.sizes, value.dtype):
-                raise InputError(f"{title} writes {made.dtype} {list(made.shape)}: it is damaged")
+            written = graph.tensors[output]
+            if (written.shape, written.dtype) != (value.sizes, value.dtype):
+                raise InputError(
+                    f"{title} writes {written.dtype} {list(written.shape)}: it is damaged"
+                )
             graph.transpose(output, value.dim_order, target)
-            if made.quantization is not None and made.quantization.is_per_tensor:
-                graph.quantize(target, made.quantization.scale[0], made.quantization.zero_point[0])
+            if written.quantization is not None and written.quantization.is_per_tensor:
+                graph.quantize(
+                    target, written.quantization.scale[0], written.quantization.zero_point[0]
+                )
 
     def _adapt(self, source: int, target: int, axes: tuple[int, ...] | None) -> None:
         if axes is None:

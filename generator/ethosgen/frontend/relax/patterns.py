@@ -266,10 +266,10 @@ def fusion_patterns(
     patterns: list[tuple[Any, ...]] = []
     for composite in table:
         if composite.operator == CONCAT:
-            found = [_concat(count) for count in sorted(set(parts))]
+            variants = [_concat(count) for count in sorted(set(parts))]
         elif WHOLES.get(composite.operator, composite.operator) in operators:
-            found = [composite.pattern()]
+            variants = [composite.pattern()]
         else:
             continue
-        patterns += [(composite.name, pattern, {}, composite.holds) for pattern in found]
+        patterns += [(composite.name, pattern, {}, composite.holds) for pattern in variants]
     return patterns

@@ -23,10 +23,10 @@ def remove_dead_channels(network: Network) -> Rewritten | None:
         bounds = bounds_of(graph)
         sinks = {op.index: sink for op in graph.operators if (sink := sink_of(op, graph, bounds))}
         kept = needs_of(graph, sinks)
-        found = _changes(graph, kept, bounds, sinks)
-        if found:
+        graph_changes = _changes(graph, kept, bounds, sinks)
+        if graph_changes:
             graphs[number] = shrunk(graph, kept, sinks)
-            changes += found
+            changes += graph_changes
     return Rewritten(with_graphs(network, graphs), tuple(changes)) if changes else None
 
 

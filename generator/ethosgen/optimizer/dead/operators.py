@@ -29,8 +29,8 @@ def remove_idle(network: Network) -> Rewritten | None:
     graphs, counts = {}, dict[str, int]()
     for number, original in enumerate(network.graphs):
         graph = original
-        while (found := _first_idle(graph)) is not None:
-            operator, kept, gone = found
+        while (idle := _first_idle(graph)) is not None:
+            operator, kept, gone = idle
             counts[operator.code] = counts.get(operator.code, 0) + 1
             graphs[number] = graph = moved_reads(graph, operator, kept, gone)
     changes = tuple(
@@ -99,11 +99,11 @@ def _gives_back(site: BoundedSite, source: int, bounds: Bounds) -> bool:
             return False
         ends = other.over(count)
         elements[index] = Bounds(np.tile(ends.low, values.size), np.tile(ends.high, values.size))
-    found = images(site, elements)
-    if found is None:
+    image = images(site, elements)
+    if image is None:
         return False
     may_be = (bounds.low <= each.reshape(-1, count)) & (each.reshape(-1, count) <= bounds.high)
-    return not ((found.low != each) | (found.high != each))[may_be.ravel()].any()
+    return not ((image.low != each) | (image.high != each))[may_be.ravel()].any()
 
 
 def moved_reads(graph: Graph, operator: Operator, kept: int, gone: int) -> Graph:

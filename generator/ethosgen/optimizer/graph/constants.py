@@ -59,10 +59,10 @@ def _values(operator: Operator, graph: Graph) -> Array | None:
     if target.bytes > max(_SMALL, sum(tensor.bytes for tensor in read)):
         return None
     if operator.code in ELEMENTWISE:
-        found = _elementwise(operator, graph, read, target)
+        values = _elementwise(operator, graph, read, target)
     else:
-        found = _moved(operator, graph, read, target)
-    return found if found is None or found.shape == target.shape else None
+        values = _moved(operator, graph, read, target)
+    return values if values is None or values.shape == target.shape else None
 
 
 def _elementwise(
@@ -75,10 +75,10 @@ def _elementwise(
             return None
         values = np.broadcast_to(tensor.array(), target.shape).astype(np.int64).ravel()
         elements[tensor.index] = Bounds(values, values)
-    found = images(BoundedSite(operator, graph, {}), elements)
-    if found is None or not found.constant.all():
+    image = images(BoundedSite(operator, graph, {}), elements)
+    if image is None or not image.constant.all():
         return None
-    return found.low.reshape(target.shape)
+    return image.low.reshape(target.shape)
 
 
 def _moved(operator: Operator, graph: Graph, read: list[Tensor], target: Tensor) -> Array | None:

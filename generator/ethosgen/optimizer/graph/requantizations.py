@@ -53,8 +53,8 @@ def _image(graph: Graph, operator: Operator, values: Ints | None) -> Ints | None
     if values is None:
         return None
     elements = {operator.inputs[0]: Bounds(values, values)}
-    found = images(BoundedSite(operator, graph, {}), elements)
-    return found.low if found is not None and found.constant.all() else None
+    image = images(BoundedSite(operator, graph, {}), elements)
+    return image.low if image is not None and image.constant.all() else None
 
 
 MERGED_REQUANTIZATIONS = Rewrite(

@@ -27,8 +27,8 @@ def move(network: Network) -> Rewritten | None:
 
 
 def _move_first(graph: Graph) -> tuple[Graph, int]:
-    found = next(_found(graph), None)
-    return (graph, 0) if found is None else (_moved(graph, *found), 1)
+    movable = next(_found(graph), None)
+    return (graph, 0) if movable is None else (_moved(graph, *movable), 1)
 
 
 def _found(graph: Graph) -> Iterator[tuple[Operator, list[int]]]:

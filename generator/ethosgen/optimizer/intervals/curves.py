@@ -76,8 +76,8 @@ def leaked(site: BoundedSite) -> Bounds | None:
     if above is None or below is None:
         return None
     shift = zero_point_of(target)
-    found = Bounds(above.low + below.low + shift, above.high + below.high + shift)
-    return found.clamped(*limits(target.dtype))
+    outputs = Bounds(above.low + below.low + shift, above.high + below.high + shift)
+    return outputs.clamped(*limits(target.dtype))
 
 
 def _real(site: BoundedSite, bounds: Bounds) -> tuple[Factors, Factors]:

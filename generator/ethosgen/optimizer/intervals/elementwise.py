@@ -85,13 +85,13 @@ def sum_of(site: BoundedSite) -> Bounds | None:
         if part is None:
             return None
         parts.append(part)
-    one, two = parts
+    left, right = parts
     if site.operator.code == "SUB":
-        two = Bounds(-two.high, -two.low)
+        right = Bounds(-right.high, -right.low)
     factor = common / ((1 << _ADD_SHIFT) * scale_of(site.target))
     if factor >= 1.0:
         return None
-    return _finished(site, Bounds(one.low + two.low, one.high + two.high), factor)
+    return _finished(site, Bounds(left.low + right.low, left.high + right.high), factor)
 
 
 def product_of(site: BoundedSite) -> Bounds | None:
@@ -100,22 +100,22 @@ def product_of(site: BoundedSite) -> Bounds | None:
     if pair is None or len({t.dtype for t in (*site.inputs, site.target)}) > 1:
         return None
     first, second = site.inputs
-    one, two = (
+    left, right = (
         (bounds.low - zero_point_of(t), bounds.high - zero_point_of(t))
         for bounds, t in zip(pair, (first, second), strict=True)
     )
-    corners = [a * b for a, b in product(one, two)]
+    corners = [a * b for a, b in product(left, right)]
     products = Bounds(np.minimum.reduce(corners), np.maximum.reduce(corners))
     return _finished(site, products, scale_of(first) * scale_of(second) / scale_of(site.target))
 
 
 def _finished(site: BoundedSite, values: Bounds, factor: float) -> Bounds | None:
     """Scale to the output, add its zero point and clamp."""
-    found = scaled(values, np.array([factor]))
-    if found is None:
+    rescaled = scaled(values, np.array([factor]))
+    if rescaled is None:
         return None
     point = zero_point_of(site.target)
-    moved = Bounds(found.low + point, found.high + point)
+    moved = Bounds(rescaled.low + point, rescaled.high + point)
     return moved.clamped(*activation_range(site.operator, site.target))
 
 
@@ -125,8 +125,8 @@ def extreme_of(site: BoundedSite) -> Bounds | None:
     if pair is None or not are_alike(*site.inputs, site.target):
         return None
     pick = np.maximum if site.operator.code == "MAXIMUM" else np.minimum
-    one, two = pair
-    return Bounds(pick(one.low, two.low), pick(one.high, two.high))
+    left, right = pair
+    return Bounds(pick(left.low, right.low), pick(left.high, right.high))
 
 
 def requantized(site: BoundedSite) -> Bounds | None:

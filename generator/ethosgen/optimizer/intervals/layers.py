@@ -127,11 +127,11 @@ def sums_of(layer: LayerFacts, source: Bounds) -> Bounds | None:
     ]
     least, most = (pick(*ends).sum(axis=1) for pick in (np.minimum, np.maximum))
     places = _places(layer.window, len(least))
-    found = Bounds(
+    sums = Bounds(
         layer.bias + _extreme(least, places, np.minimum),
         layer.bias + _extreme(most, places, np.maximum),
     )
-    return found if layer.has_wide_sums or fits(found) else None
+    return sums if layer.has_wide_sums or fits(sums) else None
 
 
 def _places(window: Window | None, taps: int) -> list[Ints] | None:
@@ -172,11 +172,11 @@ def _scaled(layer: LayerFacts, sums: Bounds, factors: Factors) -> Bounds | None:
 
     An int16 layer with a bias of int32 has int32 sums in LiteRT, int64 in TensorFlow Lite Micro.
     """
-    found = scaled_int64(sums, factors) if layer.source.dtype == "int16" else None
+    in_int64 = scaled_int64(sums, factors) if layer.source.dtype == "int16" else None
     if layer.has_wide_sums:
-        return found
+        return in_int64
     others = scaled(sums, factors)
-    return others if found is None or others is None else found.joined(others)
+    return others if in_int64 is None or others is None else in_int64.joined(others)
 
 
 def layer_bounds(site: BoundedSite) -> Bounds | None:
@@ -185,7 +185,7 @@ def layer_bounds(site: BoundedSite) -> Bounds | None:
     sums = sums_of(layer, source) if layer and source else None
     if layer is None or sums is None:
         return None
-    found: Bounds | None = None
+    rescaled: Bounds | None = None
     for factors in factors_of(site, layer):
         if factors.size not in (1, sums.low.size) or not (factors > 0).all():
             return None
@@ -195,9 +195,9 @@ def layer_bounds(site: BoundedSite) -> Bounds | None:
             return None
         if ends is None:
             return None
-        found = ends if found is None else found.joined(ends)
-    if found is None:
+        rescaled = ends if rescaled is None else rescaled.joined(ends)
+    if rescaled is None:
         return None
     point = zero_point_of(layer.target)
-    moved = Bounds(found.low + point, found.high + point)
+    moved = Bounds(rescaled.low + point, rescaled.high + point)
     return moved.clamped(*activation_range(site.operator, layer.target))

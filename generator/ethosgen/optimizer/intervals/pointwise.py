@@ -26,7 +26,7 @@ def images(site: BoundedSite, elements: Mapping[int, Bounds]) -> Bounds | None:
     tensors = tuple(shaped.get(tensor.index, tensor) for tensor in site.graph.tensors)
     graph = replace(site.graph, tensors=tensors)
     try:
-        found = transfer(replace(site, graph=graph, known={**site.known, **elements}))
+        image = transfer(replace(site, graph=graph, known={**site.known, **elements}))
     except (UnsupportedError, ValueError, IndexError):  # contradictions, which others report
         return None
-    return found if found is not None and found.low.size == size else None
+    return image if image is not None and image.low.size == size else None

@@ -67,8 +67,8 @@ def _multipliers(bounds: Bounds, factors: Factors) -> tuple[Bounds, Factors, Int
 def _joined(ends: Iterable[Ints]) -> Bounds | None:
     """Return the bounds of all ends, None if they leave int32."""
     every = list(ends)
-    found = Bounds(np.minimum.reduce(every), np.maximum.reduce(every))
-    return found if fits(found) else None
+    hull = Bounds(np.minimum.reduce(every), np.maximum.reduce(every))
+    return hull if fits(hull) else None
 
 
 def _are_within(bounds: Bounds, most: int) -> bool:

@@ -47,16 +47,16 @@ class TimingAdapters:
 
     def read(self, addr: int) -> int:
         """Return a register's value."""
-        found = self._find(addr)
-        assert found is not None
-        start, offset = found
+        place = self._find(addr)
+        assert place is not None
+        start, offset = place
         return self._blocks[start].get(offset, 0)
 
     def write(self, addr: int, value: int) -> None:
         """Write a register's bits that can be written."""
-        found = self._find(addr)
-        assert found is not None
-        start, offset = found
+        place = self._find(addr)
+        assert place is not None
+        start, offset = place
         if mask := _MASKS.get(offset, 0):
             self._blocks[start][offset] = value & mask
 

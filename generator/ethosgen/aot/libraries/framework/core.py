@@ -113,7 +113,7 @@ class CoreCell(Struct, name="ethosgen_dsp_cell"):
 
     kept: CoreMultiplier
     added: CoreMultiplier
-    made: CoreMultiplier
+    hidden: CoreMultiplier
     low: Annotated[int, "the bounds of the state"]
     high: int
     factor: Annotated[int, "with the right shift, from the state to the argument of tanh"]

@@ -281,7 +281,7 @@ def cell_of(layer: Lstm) -> core.CoreCell | None:
     return core.CoreCell(
         kept=kept,
         added=added,
-        made=output,
+        hidden=output,
         low=low,
         high=high,
         factor=factor,

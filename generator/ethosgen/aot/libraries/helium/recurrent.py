@@ -190,7 +190,7 @@ def lstm_shape(layer: Lstm, gates: Sequence[shapes.HeliumMultiplier]) -> shapes.
         back=four(gates[1::2]),
         kept=kept,
         added=added,
-        made=output,
+        hidden=output,
         cell_low=low,
         cell_high=high,
         cell_factor=factor,

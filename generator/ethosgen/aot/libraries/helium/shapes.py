@@ -213,7 +213,7 @@ class HeliumLstm(Struct, name="ethosgen_lstm"):
     ]
     kept: HeliumMultiplier
     added: HeliumMultiplier
-    made: HeliumMultiplier
+    hidden: HeliumMultiplier
     cell_low: int
     cell_high: int
     cell_factor: Annotated[int, "with the right shift, from the cell state to the argument of tanh"]

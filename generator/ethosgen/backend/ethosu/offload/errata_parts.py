@@ -51,10 +51,10 @@ def follows_state_only(site: OperatorSite) -> bool:
     waiting, seen = [site.operator], {site.operator.index}
     while waiting:
         operator = waiting.pop()
-        made = [i for i in operator.inputs if i != ABSENT and graph.tensors[i].data is None]
-        if set(made) <= set(graph.inputs):
+        nonconstant = [i for i in operator.inputs if i != ABSENT and graph.tensors[i].data is None]
+        if set(nonconstant) <= set(graph.inputs):
             return False
-        for writer in map(graph.writer, made):
+        for writer in map(graph.writer, nonconstant):
             if writer is not None and writer.index not in seen:
                 seen.add(writer.index)
                 waiting.append(writer)

@@ -367,13 +367,14 @@ static ETHOSGEN_RARE void multiply_each(int32_t row, int32_t end, const struct e
 static ETHOSGEN_RARE void limit(int32_t count, const struct ethosgen_rows *rows,
                   const struct ethosgen_matrix *matrix)
 {
-    const struct ethosgen_output *to = &matrix->output;
+    int8x16_t low = vdupq_n_s8((int8_t)matrix->output.low);
+    int8x16_t high = vdupq_n_s8((int8_t)matrix->output.high);
     bool is_one = rows->output_step == matrix->channels;
     int32_t bytes = is_one ? matrix->channels * count : matrix->channels;
     int8_t *row = rows->output;
 
     for (int32_t left = is_one ? 1 : count; left > 0; left--, row += rows->output_step) {
-        ethosgen_limit_s8(row, bytes, to->low, to->high);
+        ethosgen_bound(row, bytes, low, high);
     }
 }
 

@@ -66,6 +66,23 @@ static inline int32x4_t ethosgen_rounding_x4(int32x4_t shift, int32_t zero_point
 {
     return vshlq_s32(vdupq_n_s32(-2 * zero_point - 1), vsubq_s32(vdupq_n_s32(-1), shift));
 }
+
+/* Limit outputs to bounds. */
+static inline void ethosgen_bound(int8_t *output, int32_t bytes, int8x16_t low, int8x16_t high)
+{
+    /* q0: outputs. lr: bytes left. */
+    __asm volatile("wlstp.8 lr, %[bytes], 2f\n"
+                   "1:\n\t"
+                   "vldrb.8 q0, [%[output]]\n\t"
+                   "vmax.s8 q0, q0, %q[low]\n\t"
+                   "vmin.s8 q0, q0, %q[high]\n\t"
+                   "vstrb.8 q0, [%[output]], #16\n\t"
+                   "letp lr, 1b\n"
+                   "2:"
+                   : [output] "+r"(output)
+                   : [bytes] "r"(bytes), [low] "w"(low), [high] "w"(high)
+                   : "q0", "lr", "memory");
+}
 #else
 #define ETHOSGEN_MVE 0
 

@@ -26,7 +26,7 @@ from ethosgen.aot.libraries.framework.order import (
 )
 from ethosgen.aot.libraries.framework.parts import PART_ROWS, parts_kernel
 from ethosgen.aot.libraries.helium import cost, order, shapes
-from ethosgen.aot.libraries.helium.scales import LIMIT, has_common_shifts, settled_table
+from ethosgen.aot.libraries.helium.scales import has_common_shifts, settled_table
 from ethosgen.aot.libraries.helium.shapes import Two, output_of
 from ethosgen.aot.libraries.helium.strips import Strips, cheapest_strips
 from ethosgen.aot.loops.layer import Layer
@@ -39,7 +39,7 @@ from ethosgen.values.network import Operator, Tensor
 
 ROWS = frozenset({"ethosgen_rows.c"})
 CONVOLUTION = frozenset({"ethosgen_convolution.c", "ethosgen_strips.h"})
-MATRIX = LIMIT | {"ethosgen_matrix.c", "ethosgen_sums.h"}
+MATRIX = frozenset({"ethosgen_matrix.c", "ethosgen_sums.h"})
 PARTS = frozenset({"ethosgen_matrix_parts.c"})
 ROW = frozenset({"ethosgen_row.c"})
 TWO = frozenset({"ethosgen_two.c"})

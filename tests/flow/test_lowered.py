@@ -10,6 +10,7 @@ from ethosgen.cli import cli
 from ethosgen.flow.lowered import accelerators_for, choices_for
 from ethosgen.values.choice import CHOICE, LoweringChoice
 from ethosgen.values.errors import InputError
+from tests.support.needs import needs_extra
 from tests.support.networks import NetworkBuilder
 from tests.support.program_file import ProgramFile
 
@@ -68,6 +69,7 @@ def _refusal(*arguments: object) -> str:
     return str(ended.exception)
 
 
+@needs_extra("place")
 def test_a_mesh_refuses_accelerators_by_name(tmp_path: Path) -> None:
     path = _lowered(tmp_path / "net.pte", _network())
     why = _refusal("place", path, "--mesh", "2x2")

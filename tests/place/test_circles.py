@@ -1,6 +1,7 @@
 """Ways around broken links on which transfers could wait for each other for ever."""
 
 import pytest
+import simpy  # noqa: F401 - the tests are skipped without it
 
 from ethosgen.values.watch import Watch
 from ethosgen_place.circles import find_circle

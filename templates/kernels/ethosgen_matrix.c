@@ -51,9 +51,9 @@ struct job {
     int32_t block_bytes; /* of the weights of 4 channels */
 };
 
-_Static_assert(offsetof(struct job, row0) == 16 && offsetof(struct job, output) == 24
-                   && offsetof(struct job, scales) == 32 && offsetof(struct job, block_bytes) == 44,
-               "the assembly has these offsets");
+#define PLACE(member) ((uint32_t)offsetof(struct job, member))
+_Static_assert(PLACE(row0) == 16u && PLACE(output) == 24u && PLACE(scales) == 32u
+                   && PLACE(block_bytes) == 44u, "the assembly has these offsets");
 
 /*
  * Compute pairs of rows of at least two vectors, 4 channels at a time.

@@ -33,7 +33,8 @@
     "vldrb.8 q2, [r7], #16\n\t"
 #define LOAD_VECTOR "vldrb.8 q0, [r1], #16\n\t"
 
-_Static_assert(offsetof(struct ethosgen_matrix, output) == 12, "the assembly has this offset");
+_Static_assert((uint32_t)offsetof(struct ethosgen_matrix, output) == 12u,
+               "the assembly has this offset");
 
 /*
  * r1, r11: row, the end of its last vector. r7: weights. r0, r2, r4, r6, r8, r10, r12, lr: sums.

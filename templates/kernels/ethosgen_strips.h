@@ -141,7 +141,7 @@ static inline void fill_strip(int8_t *strip, const int8_t *input, int32_t row,
 
     if (row < 0 || last >= across->size) {
         fill_columns(strip, 0, layer->columns, layer);
-    } else if (inside.count < layer->columns) {
+    } else {
         fill_columns(strip, 0, inside.first, layer);
         fill_columns(strip, inside.first + inside.count, layer->columns, layer);
     }

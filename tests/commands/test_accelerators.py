@@ -117,6 +117,7 @@ def test_a_failed_check_is_the_programs_exit_status(tmp_path: Path) -> None:
     assert ended.returncode == 1
 
 
+@needs_gcc
 def test_what_has_no_trials_is_not_passed(tmp_path: Path) -> None:
     toml = changed('chain = ["ADD"]', 'chain = ["CUMSUM"]', TOML.split("where")[0])
     toml += 'call = "toy_add"\narguments = ["input", "input", "output", "output_elements"]\n'

@@ -13,9 +13,9 @@ PACE = {
     "cortex-m4": 1.1,
     "cortex-m33": 1.1,
     "cortex-m7": 0.84,
-    "cortex-m52": 1.06,
-    "cortex-m55": 1.06,
-    "cortex-m85": 1.45,
+    "cortex-m52": 1.05,
+    "cortex-m55": 1.05,
+    "cortex-m85": 1.46,
 }
 """By core; an M0's is the M0+'s, an M52's the M55's."""
 SOURCE = "stored costs"

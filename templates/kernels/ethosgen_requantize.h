@@ -60,7 +60,7 @@ static inline int32x4_t ethosgen_requantize_x4(int32x4_t sum, int32x4_t mantissa
  * if bit 0 of `rounding` is the sum's sign. `rounding` is - (zero point + half) << -shift. The sum's
  * sign is the product's, except for products of 0: with either sign they make 0.
  */
-enum { ETHOSGEN_MOST_SHIFT = 22, ETHOSGEN_TOP = 24 };
+enum { ETHOSGEN_TOP = 24 };
 
 static inline int32x4_t ethosgen_rounding_x4(int32x4_t shift, int32_t zero_point)
 {

@@ -11,6 +11,8 @@
 
 #include "ethosgen_bytes.h"
 
+#include <stdbool.h>
+
 enum { SLICE = 16 };
 
 /* A part of a row: its pixels, the bytes of each, and the bytes from each to the next. */
@@ -132,6 +134,7 @@ static inline void fill_strip(int8_t *strip, const int8_t *input, int32_t row,
     const struct ethosgen_axis *across = &layer->across;
     int32_t column = layer->height * layer->depth;
     int32_t last = row + (layer->height - 1) * across->dilation;
+    bool has_all_rows = row >= 0 && last < across->size;
     struct pixels pixels = {
         .count = inside.count,
         .bytes = layer->depth,
@@ -139,9 +142,10 @@ static inline void fill_strip(int8_t *strip, const int8_t *input, int32_t row,
         .strip_step = column,
     };
 
-    if (row < 0 || last >= across->size) {
+    if (!has_all_rows) {
         fill_columns(strip, 0, layer->columns, layer);
-    } else {
+    }
+    if (has_all_rows && inside.count < layer->columns) {
         fill_columns(strip, 0, inside.first, layer);
         fill_columns(strip, inside.first + inside.count, layer->columns, layer);
     }

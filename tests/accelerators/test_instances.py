@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ethosgen import flow
-from ethosgen.platforms import LIBRARY_ONLY, LINUX, ZEPHYR
+from ethosgen.platforms import BAREMETAL, LIBRARY_ONLY, LINUX, ZEPHYR
 from ethosgen.values.plan import IoStyle, OffloadMode, OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
@@ -31,15 +31,22 @@ def verified(recipe: Recipe) -> Report:
     return report
 
 
+def on_twins(
+    folder: Path, board: str = "corstone300", platform: str = BAREMETAL
+) -> tuple[Report, list[list[tuple[int, int]]]]:
+    """Run two branches with two instances; return the report and when each instance works."""
+    told = folder / "told"
+    accelerator = str(write_twins(folder, told))
+    network = branches(folder / "branches.tflite")
+    recipe = Recipe((network,), board, "none", platform=platform, accelerators=(accelerator,))
+    return verified(recipe), busy_times(told)
+
+
 @pytest.mark.slow
 @needs_gcc
 @needs_qemu
 def test_two_instances_compute_two_branches_at_once(tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    folder = write_twins(tmp_path, told)
-    network = branches(tmp_path / "branches.tflite")
-    report = verified(Recipe((network,), "corstone300", "none", accelerators=(str(folder),)))
-    first, other = busy_times(told)
+    report, (first, other) = on_twins(tmp_path)
     assert len(first) == len(other) == 2 * SAMPLES
     for (start, end), (other_start, other_end) in zip(first, other, strict=True):
         assert start < other_end and other_start < end, "the second starts before the first ends"
@@ -50,28 +57,15 @@ def test_two_instances_compute_two_branches_at_once(tmp_path: Path) -> None:
 @needs_qemu
 @needs_gcc
 def test_two_instances_compute_at_once_on_zephyr(tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    folder = write_twins(tmp_path, told)
-    network = branches(tmp_path / "branches.tflite")
-    verified(
-        Recipe((network,), "corstone300", "none", platform=ZEPHYR, accelerators=(str(folder),))
-    )
-    (first, *_), (second, *_) = busy_times(told)
+    _, ((first, *_), (second, *_)) = on_twins(tmp_path, platform=ZEPHYR)
     assert first[0] < second[1] and second[0] < first[1]
 
 
 @needs_qemu_user
 @needs_gcc
 def test_two_instances_compute_at_once_under_linux(tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    folder = write_twins(tmp_path, told)
-    network = branches(tmp_path / "branches.tflite")
-    recipe = Recipe(
-        (network,), "aarch64-linux", "none", platform=LINUX, accelerators=(str(folder),)
-    )
-    report = verified(recipe)
+    report, ((first, *_), (second, *_)) = on_twins(tmp_path, "aarch64-linux", LINUX)
     assert [share.operators for share in report.plan.shares] == [4]
-    (first, *_), (second, *_) = busy_times(told)
     assert first[0] < second[1] and second[0] < first[1]
 
 

@@ -161,7 +161,7 @@ def test_interrupts_without_reason_do_no_harm(toys: Built, tmp_path: Path) -> No
 
 
 def test_an_interrupt_that_never_comes_is_told(toys: Built, tmp_path: Path) -> None:
-    """The firmware comes to its end, since each tick makes it look again."""
+    """The firmware still finishes, since it checks again at each tick."""
     model = _changed(toys, tmp_path, "        self.interrupt()\n", "")
     with pytest.raises(DeviceFault, match="has worked, but never raised its interrupt") as caught:
         run(toys, 2, adder=model)

@@ -162,7 +162,7 @@ class DeviceProcess:
         )
 
     def stuck(self) -> str:
-        """Return where a model's poll function is if it does not return, "" if it does."""
+        """Return where the model's poll function hangs, "" if it returns."""
         self._receive(0.0)
         if self._asked_at is None:
             self._ask(time.monotonic())

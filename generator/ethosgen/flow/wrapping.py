@@ -178,12 +178,8 @@ def offered_by(name: str, offers: Mapping[Index, Offer]) -> Iterator[tuple[Index
     for index, offer in sorted(offers.items()):
         is_first = offer.group is not None and offer.group not in groups
         groups |= {offer.group} if offer.group is not None else set()
-        yield (
-            index,
-            Offered(
-                name, offer.cycles, offer.refusal, offer.start if is_first else 0, offer.unknown
-            ),
-        )
+        start = offer.start if is_first else 0
+        yield index, Offered(name, offer.cycles, offer.refusal, start, offer.unknown)
 
 
 def _reasoned(

@@ -43,7 +43,7 @@ class Target(Protocol):
         """The fault at which the NPU model stopped, None if it did not, or if the NPU is real."""
 
     def device_notes(self, is_late: bool) -> str:
-        """Return what a failed call's message says of devices: models that hang, registers."""
+        """Return notes on devices for a failed call: hung models if it is late, registers."""
 
     def check(self) -> None:
         """Raise TargetError, with the target's own output, if the target has died."""

@@ -88,7 +88,7 @@ class ProcessTarget:
             raise
 
     def device_notes(self, is_late: bool) -> str:
-        """Return what a failed call's message says of devices: models that hang, registers."""
+        """Return notes on devices for a failed call: hung models if it is late, registers."""
         return ""
 
     def wait_for_exit(self) -> int | None:

@@ -78,7 +78,7 @@ class SerialTarget:
         """Return None: all data goes through the console."""
 
     def device_notes(self, is_late: bool) -> str:
-        """Return what a failed call's message says of devices: models that hang, registers."""
+        """Return notes on devices for a failed call: hung models if it is late, registers."""
         return ""
 
     def wait_for_exit(self) -> int | None:

@@ -116,7 +116,7 @@ class HostDevice:
         return self._models.cycles()
 
     def explain(self, is_late: bool) -> str:
-        """Return what a failed call's message says: a model that hangs, and registers."""
+        """Return notes for a failed call: hung models if it is late, and registers."""
         stuck = [f"; {why}" for why in self._models.stuck()] if is_late else []
         shown = range(len(self._devices)) if self._handle is not None else ()
         return "".join([*stuck, *map(self._shown, shown)])

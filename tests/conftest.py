@@ -12,6 +12,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # each worker has one processor; 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("ETHOSGEN_NO_CACHE", "1")  # each test converts its networks
 
+from ethosgen.aot.host import llvm
+from ethosgen.aot.tir.lowering import UNOPTIMIZED
 from tests import ROOT
 from tests.support import choice
 from tests.support.fork_server import shared_server, use_fork_server
@@ -83,6 +85,12 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     """Collect every file as a TestModule."""
     module: pytest.Module = TestModule.from_parent(parent, path=module_path)
     return module
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_kernels() -> None:
+    """Compile kernels for this machine without optimization: each runs only briefly."""
+    llvm.TARGET = UNOPTIMIZED
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,11 +15,13 @@ from tests.support.choice import (
     EIGHTHS,
     TESTED,
     commits_of_tested,
+    eighths_of,
     eighths_of_touched,
     eighths_of_untouched,
     files,
     is_chosen,
     is_core,
+    is_drawn,
     is_everywhere,
     is_touched,
     needs_of,
@@ -241,11 +243,11 @@ def test_an_eighth_of_each_part_runs_for_what_is_below_all(part: Part) -> None:
         (["README.md"], drawn),
         ([], drawn),
     ):
+        assert eighths_of(part, changed) == eighths
         for test in tests:
-            assert sum(is_chosen(part, test, commit, changed) for commit in COMMITS) == eighths
-    assert all(is_chosen(part, test, COMMITS[0], [part.tests[0]]) for test in tests)
+            assert sum(is_drawn(part, test, commit, eighths) for commit in COMMITS) == eighths
+    assert eighths_of(part, [part.tests[0]]) == EIGHTHS
     wide = [path for other in PARTS for path in other.tests]
-    chosen = [sum(is_chosen(part, test, commit, wide) for commit in COMMITS) for test in tests]
-    assert {*chosen} == {EIGHTHS if part.runs_whole else drawn or 1}, "for a wide change"
+    assert eighths_of(part, wide) == (EIGHTHS if part.runs_whole else drawn or 1)
     core = {test for test in tests if is_core(part, test, COMMITS[0])}
     assert core <= {test for test in tests if is_chosen(part, test, COMMITS[0], [])}

@@ -61,25 +61,21 @@ def height(blocks: Sequence[Block]) -> int:
 Distances = dict[tuple[str, str], int]
 
 
-def are_apart(block: Block, other: Block, distances: Distances) -> bool:
+def are_apart(block: Block, at: int, other: Block, distances: Distances) -> bool:
     """Return whether two blocks of the same step share no byte, but as an output may."""
-    for lower, upper in ((block, other), (other, block)):
-        distance = distances.get((lower.name, upper.name), lower.bytes)
-        if (upper.offset or 0) - (lower.offset or 0) >= min(distance, lower.bytes):
-            return True
-    return False
+    above = (other.offset or 0) - at
+    below = min(block.bytes, distances.get((block.name, other.name), block.bytes))
+    return above >= below or -above >= min(
+        other.bytes, distances.get((other.name, block.name), other.bytes)
+    )
 
 
 def in_order(blocks: Sequence[Block], distances: Distances | None = None) -> int:
     """Return the bytes if blocks are placed in this order, each at the lowest free address."""
     placed = [block for block in blocks if block.offset is not None]
     for block in (block for block in blocks if block.offset is None):
-        at = 0
-        while not all(
-            are_apart(replace(block, offset=at), other, distances or {})
-            for other in placed
-            if other.steps & block.steps
-        ):
+        at, near = 0, [other for other in placed if other.steps & block.steps]
+        while not all(are_apart(block, at, other, distances or {}) for other in near):
             at += block.alignment
         placed.append(replace(block, offset=at))
     return height(placed)
@@ -100,7 +96,7 @@ def check(placed: PlacedBlocks, distances: Distances | None = None) -> None:
     for first, second in itertools.combinations(placed.blocks, 2):
         both_fixed = first.is_fixed and second.is_fixed
         are_together = first.steps & second.steps and not both_fixed
-        assert not are_together or are_apart(first, second, distances or {})
+        assert not are_together or are_apart(first, first.offset or 0, second, distances or {})
     assert placed.bytes == height(placed.blocks) >= placed.bound_bytes
 
 

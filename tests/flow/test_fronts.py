@@ -158,6 +158,7 @@ def test_a_real_front_is_exact(point: Point) -> None:
     assert all(result.exactness is not None and result.exactness.is_exact for result in results)
 
 
+@pytest.mark.slow
 def test_a_real_front_has_heads_in_bands(tmp_path: Path) -> None:
     net = NetworkBuilder("between", seed=6)
     x = net.unary("ELU", net.conv2d(net.input((1, 48, 48, 1)), 16))

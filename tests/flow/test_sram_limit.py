@@ -80,6 +80,7 @@ def test_a_limit_that_nothing_meets_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "p").exists()
 
 
+@pytest.mark.slow
 def test_the_cpu_alone_has_bands_of_rows(tmp_path: Path) -> None:
     path = image_net(tmp_path / "image_net.tflite")
     recipe = recipe_of(path, limit=1 << 20, npu="none", mode=None)
@@ -129,6 +130,7 @@ def test_auto_leaves_the_head_to_the_cpu_in_bands(tmp_path: Path) -> None:
     assert stored == choice.chosen.schedule and stored.bands_above is not None
 
 
+@pytest.mark.slow
 def test_auto_leaves_all_to_the_cpu_where_that_is_faster_or_smaller(tmp_path: Path) -> None:
     """The pool alone is not worth the start of the NPU, and its tensors would be whole."""
     for limit in (12000, 8000):
@@ -150,6 +152,7 @@ def test_a_head_in_bands_equals_tflite_micro(tmp_path: Path) -> None:
     assert isinstance(report, Report) and report.passed
 
 
+@pytest.mark.slow
 def test_networks_share_the_arena(tmp_path: Path) -> None:
     paths = layers(tmp_path), image_net(tmp_path / "image_net.tflite")
     alone = [

@@ -275,6 +275,7 @@ def test_a_manifest_from_before_graphs_says_what_to_do(tmp_path: Path) -> None:
             run(*command)
 
 
+@pytest.mark.slow
 def test_a_pipeline_is_written_again_whole_or_not_at_all(tmp_path: Path) -> None:
     """The last element's folder refuses, and the first one's library would be another."""
     place, system = tmp_path / "p", tmp_path / "s.toml"

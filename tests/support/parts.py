@@ -116,7 +116,7 @@ PARTS = (
         (*_of("aot/", "cycles/"), "templates/kernels/", "bench/"),
         core=(
             "tests/aot/libraries/dsp/test_int8.py::test_a_cortex_m4_equals_tflite_micro",
-            "tests/aot/libraries/dsp/test_int8.py::test_a_cortex_m33_and_m7_equal_tflite_micro[layers-mps2-an500]",
+            "tests/aot/libraries/dsp/test_int8.py::test_a_cortex_m33_and_m7_equal_tflite_micro[third 0-mps2-an500]",
             "tests/aot/libraries/helium/test_int8.py::test_helium_equals_tflite_micro[products]",
             "tests/aot/libraries/helium/test_int8.py::test_helium_equals_tflite_micro[turned]",
             "tests/aot/libraries/test_thumb.py::test_a_cortex_m0_and_m3_equal_tflite_micro[mps2-an385]",

@@ -21,7 +21,7 @@ class _Deferred:
 
 def load() -> None:
     """Import all of them now."""
-    for name in ("tvm.relax.expr_functor", "tvm.s_tir", "tvm.script.tirx", "tvm.tirx"):
+    for name in ("tvm.relax.expr_functor", "tvm.s_tir", "tvm.tirx"):
         import_module(name)
 
 
@@ -30,12 +30,10 @@ if TYPE_CHECKING:
     import tvm_ffi
     from tvm import ir, relax, s_tir, tirx
     from tvm.relax import expr_functor
-    from tvm.script import tirx as script
 else:
     tvm, tvm_ffi = _Deferred("tvm"), _Deferred("tvm_ffi")
     ir, relax = _Deferred("tvm.ir"), _Deferred("tvm.relax")
     s_tir, tirx = _Deferred("tvm.s_tir"), _Deferred("tvm.tirx")
     expr_functor = _Deferred("tvm.relax.expr_functor")
-    script = _Deferred("tvm.script.tirx")
 
-__all__ = ["expr_functor", "ir", "load", "relax", "s_tir", "script", "tirx", "tvm", "tvm_ffi"]
+__all__ = ["expr_functor", "ir", "load", "relax", "s_tir", "tirx", "tvm", "tvm_ffi"]

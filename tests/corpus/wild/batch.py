@@ -72,8 +72,9 @@ def spare_time(server: ForkServer) -> None:
     Kernels run only three times, so LLVM's optimizations cost more time than they save.
     """
     from ethosgen.aot.host import llvm
+    from ethosgen.aot.tir.lowering import UNOPTIMIZED
 
-    llvm.TARGET = {"kind": "llvm", "opt-level": 0}
+    llvm.TARGET = UNOPTIMIZED
     use_fork_server(server)
 
 

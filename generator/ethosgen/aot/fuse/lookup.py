@@ -13,15 +13,12 @@ from ethosgen.aot.arithmetic.table import byte_table
 from ethosgen.aot.tir.element import ElementLoops
 from ethosgen.aot.tir.graft import reshaped
 from ethosgen.aot.tir.kernel import Kernel
-from ethosgen.aot.tir.lowering import compile_natively
+from ethosgen.aot.tir.lowering import UNOPTIMIZED, compile_natively
 from ethosgen.aot.tir.nest import Array
 from ethosgen.aot.tir.quantization import limits
 from ethosgen.values.network import Tensor
 
 BYTES = ("int8", "uint8")
-
-_TARGET = {"kind": "llvm", "opt-level": 0}
-"""Each function runs once for 256 values: optimizing it takes longer."""
 
 
 def is_of_a_byte(element: ElementLoops, tensors: Sequence[Tensor], target: Tensor) -> bool:
@@ -62,7 +59,7 @@ def tables(
     }
     if not functions:
         return {}
-    library = compile_natively(functions, _TARGET)
+    library = compile_natively(functions, UNOPTIMIZED)
     kernels = {}
     for key, element in elements.items():
         source = next(t for t in map(tensors.__getitem__, element.kernel.inputs) if t.data is None)

@@ -64,7 +64,8 @@ class _Solver:
         self._take(sorted(numbers, key=lambda i: (-pieces[i].bytes, i)), is_first=True)
         self._take(sorted(numbers, key=lambda i: (-pieces[i].bytes * len(pieces[i].steps), i)))
         self._take(sorted(numbers, key=lambda i: (-len(pieces[i].steps), -pieces[i].bytes, i)))
-        self._take(sorted(numbers, key=lambda i: (-self._crowding(i), -pieces[i].bytes, i)))
+        crowding = self._crowding()
+        self._take(sorted(numbers, key=lambda i: (-crowding[i], -pieces[i].bytes, i)))
         easy = self._puzzle.easy_pieces(self._bound)
         if self._height > self._bound:
             self._change(len(pieces) - len(easy))
@@ -72,11 +73,14 @@ class _Solver:
             self._search(easy)
         return self._best, self._bound
 
-    def _crowding(self, index: int) -> int:
-        """Return the most bytes that are live with a piece."""
+    def _crowding(self) -> dict[int, int]:
+        """Return the most bytes that are live with each piece."""
         pieces = self._puzzle.pieces
-        crowds = (crowd for crowd in self._puzzle.crowds if index in crowd)
-        return max((sum(pieces[i].padded for i in crowd) for crowd in crowds), default=0)
+        most = dict.fromkeys(range(len(pieces)), 0)
+        for crowd in self._puzzle.crowds:
+            total = sum(pieces[i].padded for i in crowd)
+            most.update({i: max(most[i], total) for i in crowd})
+        return most
 
     def _take(self, order: Sequence[int], is_first: bool = False) -> bool:
         """Place pieces in an order; keep the solution if it is better, return whether it was."""

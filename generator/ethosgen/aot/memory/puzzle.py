@@ -26,7 +26,7 @@ class FreeBlock:
     neighbours: tuple[int, ...]
     walls: tuple[Span, ...]
 
-    @property
+    @cached_property
     def padded(self) -> int:
         """The size, with the bytes that no other piece can use."""
         return rounded_up(self.bytes, ALIGNMENT)
@@ -76,6 +76,7 @@ class Puzzle:
         for trail in trails:
             lower, upper = (numbers[end] for end in trail.ends)
             self._distances[lower, upper] = trail.distance
+        self._spans = [self._spans_of(index) for index in range(len(self.pieces))]
         self.shared = {
             (lower, upper): most
             for (lower, upper), distance in self._distances.items()
@@ -90,6 +91,11 @@ class Puzzle:
         """Return the bytes from one piece to another above it that is live together with it."""
         size = self.pieces[lower].bytes
         return min(size, self._distances.get((lower, upper), size))
+
+    def _spans_of(self, index: int) -> list[tuple[int, int, int]]:
+        """Return each neighbour, with the distances of the piece below it, and above it."""
+        near = self.pieces[index].neighbours
+        return [(other, self.distance(index, other), self.distance(other, index)) for other in near]
 
     @cached_property
     def bound(self) -> int:
@@ -116,13 +122,16 @@ class Puzzle:
         for index in order:
             piece = self.pieces[index]
             offset = piece.lowest(0)
-            near = [i for i in piece.neighbours if i in placed]
-            ends = ((placed[i] - self.distance(index, i), i) for i in near)
-            for highest, other in sorted(ends):
+            near = [
+                (at - below, other, at + above)
+                for other, below, above in self._spans[index]
+                if (at := placed.get(other)) is not None
+            ]
+            for highest, _, end in sorted(near):
                 if offset <= highest:
                     break
-                above = placed[other] + self.distance(other, index)
-                offset = piece.lowest(max(offset, above))
+                if end > offset:
+                    offset = piece.lowest(end)
             placed[index] = offset
         return placed
 
@@ -137,19 +146,25 @@ class Puzzle:
         At least one gap between the neighbours of such a piece is large enough for it.
         """
         pieces: list[int] = []
-        hard = set(range(len(self.pieces)))
         room = capacity // ALIGNMENT * ALIGNMENT
-        while easy := [i for i in sorted(hard) if self._is_easy(i, hard, room)]:
-            pieces += easy[:1]
-            hard.discard(easy[0])
+        gaps = [piece.padded + piece.alignment - 2 * ALIGNMENT for piece in self.pieces]
+        most = [self._most_taken(piece, gap) for piece, gap in zip(self.pieces, gaps, strict=True)]
+        hard = dict.fromkeys(range(len(self.pieces)))
+        while (easy := next((i for i in hard if most[i] < room), None)) is not None:
+            pieces.append(easy)
+            del hard[easy]
+            for other in self.pieces[easy].neighbours:
+                most[other] -= self.pieces[easy].padded + gaps[other]
         return pieces[::-1]
 
-    def _is_easy(self, index: int, hard: set[int], room: int) -> bool:
-        piece = self.pieces[index]
-        near = [self.pieces[i].padded for i in piece.neighbours if i in hard]
+    def _most_taken(self, piece: FreeBlock, gap: int) -> int:
+        """Return the most bytes below which the neighbours can leave only gaps that are too small.
+
+        `gap` is the largest such gap.
+        """
+        near = [self.pieces[i].padded for i in piece.neighbours]
         near += [rounded_up(end - start, ALIGNMENT) + ALIGNMENT for start, end in piece.walls]
-        too_few = piece.padded + piece.alignment - 2 * ALIGNMENT
-        return sum(near) + (len(near) + 1) * too_few < room
+        return sum(near) + (len(near) + 1) * gap
 
 
 def _span(block: Block) -> Span:

@@ -1,4 +1,3 @@
-# mypy: disable-error-code="valid-type,untyped-decorator,no-untyped-def"
 """SOFTMAX over the last dimension, as in TFLite's reference/softmax.h."""
 
 from collections.abc import Sequence
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.aot.arithmetic.curve import Function, curve, interpolated
-from ethosgen.aot.arithmetic.reciprocal import NEWTON_STEPS, first_guess, times_power
+from ethosgen.aot.arithmetic.reciprocal import multiply, reciprocal
 from ethosgen.aot.cost import per_element
 from ethosgen.aot.operators import LIBRARY_ULP, operator
 from ethosgen.aot.tir import fixed_point
@@ -24,10 +23,6 @@ from ethosgen.aot.tir.quantization import (
     scale_of,
     zero_point_of,
 )
-from ethosgen.aot.tir.quantization import (
-    saturating_rounding_doubling_high_mul as _multiply,
-)
-from ethosgen.aot.tvm import script as T  # noqa: N812
 from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.network import Operator, Tensor
@@ -42,57 +37,35 @@ SUM_BITS = 12
 def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     """Look up exp(x - max) in a table, sum, and multiply by the sum's reciprocal.
 
-    The sum is normalized to 1/2 to 1, the "half denominator" of gemmlowp's
-    one_over_one_plus_x_for_x_in_0_1; three steps of Newton's method compute its reciprocal.
+    The reciprocal is gemmlowp's one_over_one_plus_x_for_x_in_0_1.
     """
     source, target = tensors[op.inputs[0]], tensors[op.outputs[0]]
     if target.dtype not in ("int8", "int16"):
         raise UnsupportedError(
             f"it converts int8 to {target.dtype}; only int8 and int16 are covered"
         )
-    dtype = target.dtype
-    low, high = limits(dtype)
-    spare_bits = 31 - 8 * np.dtype(dtype).itemsize
-    (rows, depth), table = read_softmax(op, tensors)
-
-    @T.prim_func(private=True)
-    def function(input: T.handle("int8"), exponentials: T.handle("int32"), output: T.handle(dtype)):
-        x = T.decl_buffer((rows, depth), "int8", data=input)
-        e = T.decl_buffer((256,), "int32", data=exponentials)
-        y = T.decl_buffer((rows, depth), dtype, data=output)
-        greatest = T.alloc_buffer((1,), "int32")
-        total = T.alloc_buffer((1,), "int32")
-        zeros = T.alloc_buffer((1,), "int32")
-        inverse = T.alloc_buffer((1,), "int32")
-        error = T.alloc_buffer((1,), "int32")
-        for r in T.serial(rows):
-            greatest[0] = -128
-            for c in T.serial(depth):
-                greatest[0] = T.max(greatest[0], T.cast(x[r, c], "int32"))
-            total[0] = 0
-            for c in T.serial(depth):
-                term: T.let[T.int32] = e[greatest[0] - T.cast(x[r, c], "int32")]
-                total[0] += rounding_divide_by_pot(term, SUM_BITS)
-            zeros[0] = 1
-            for step in T.serial(5):
-                bits = T.meta_var(T.int32(16) >> step)
-                if total[0] < (T.int32(1) << (31 - bits)):
-                    total[0] = total[0] << bits
-                    zeros[0] += bits
-            inverse[0] = first_guess(total[0])
-            for _ in T.serial(NEWTON_STEPS):
-                error[0] = T.int32(1 << 29) - _multiply(total[0], inverse[0])
-                error[0] = _multiply(inverse[0], error[0])
-                inverse[0] += times_power(error[0], 2)
-            inverse[0] = times_power(inverse[0], 1)
-            for c in T.serial(depth):
-                exponential = T.meta_var(e[greatest[0] - T.cast(x[r, c], "int32")])
-                share: T.let[T.int32] = _multiply(inverse[0], exponential)
-                exponent: T.let[T.int32] = SUM_BITS + spare_bits - zeros[0]
-                scaled = T.meta_var(_divide(share, exponent))
-                y[r, c] = T.cast(clamp(scaled + low, low, high), dtype)
-
-    return Kernel(function, (source.index,), (table,))
+    low, high = limits(target.dtype)
+    spare_bits = 31 - 8 * np.dtype(target.dtype).itemsize
+    shape, exponentials = read_softmax(op, tensors)
+    nest = Nest()
+    x = nest.read("input", source, shape)
+    table = nest.table("exponentials", exponentials)
+    y = nest.write("output", target, shape)
+    with nest.loop("row", shape[0]) as row:
+        greatest = nest.local("greatest", int32(-128))
+        with nest.loop("i", shape[1]) as i:
+            nest.store(greatest, (0,), tirx.max(greatest[0], int32(x[row, i])))
+        total = nest.local("total", int32(0))
+        with nest.loop("i", shape[1]) as i:
+            term = nest.let("term", table[greatest[0] - int32(x[row, i])])
+            nest.store(total, (0,), total[0] + rounding_divide_by_pot(term, SUM_BITS))
+        inverse, shift = reciprocal(nest, total[0])
+        exponent = nest.keep("exponent", SUM_BITS + spare_bits - 31 + shift)
+        with nest.loop("i", shape[1]) as i:
+            exponential = table[greatest[0] - int32(x[row, i])]
+            share = nest.let("share", multiply(inverse, exponential))
+            nest.store(y, (row, i), clamp(_divide(share, exponent) + low, low, high))
+    return nest.kernel()
 
 
 def read_softmax(op: Operator, tensors: Sequence[Tensor]) -> tuple[tuple[int, int], Array]:
@@ -123,7 +96,7 @@ def _divide(share: Any, exponent: Any) -> Any:
     share the sum, each is below half of 1/256, which rounds to 0. TVM's simplifier must know that
     the exponent is not negative; otherwise it drops clamps that are needed.
     """
-    return T.Select(exponent > 31, T.int32(0), rounding_divide_by_pot(share, exponent & 31))
+    return tirx.Select(exponent > 31, int32(0), rounding_divide_by_pot(share, exponent & 31))
 
 
 def _rows(source: Tensor, target: Tensor) -> tuple[int, int]:

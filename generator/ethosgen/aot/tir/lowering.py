@@ -19,6 +19,9 @@ The lowering to C (aot/code/passes.py) leaves them out, too.
 WITHOUT_CHECKS = {"tirx.disable_assert": True}
 """Leave out the checks of each argument's type: three quarters of the instructions to compile."""
 
+UNOPTIMIZED: Any = {"kind": "llvm", "opt-level": 0}
+"""A target for kernels that run a few times: LLVM takes a third of the time, the kernels double."""
+
 
 def compile_natively(functions: Mapping[str, Any], target: Any) -> Any:
     """Compile PrimFuncs, by name, for one of TVM's LLVM targets.

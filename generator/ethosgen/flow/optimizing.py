@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ethosgen.backend import compiler_of, is_compiled
+from ethosgen.backend import compiler_of
 from ethosgen.backend.protocol import CpuSide
 from ethosgen.flow.wrapping import estimate
 from ethosgen.optimizer import Optimized, optimize
@@ -54,9 +54,9 @@ def optimized_for(
     Its network is the one to plan: the original, with the reason, if the changed one is estimated
     to need more cycles, because kernels and the NPU work in blocks of channels, if it saves less
     than the estimate's error, if its arena grows by more than the cycles shrink, or if an oracle
-    computes other outputs from it. Precompiled networks are used unchanged.
+    computes other outputs from it.
     """
-    if not options.optimize or is_compiled(network):
+    if not options.optimize:
         return None
     with watch.phase("optimize", "looking for what cannot change the outputs"):
         optimized = optimize(network)

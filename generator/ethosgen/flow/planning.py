@@ -166,6 +166,8 @@ def make_plan(
     The plan is for the optimized network. `ask` runs the oracle on the original for the check.
     """
     planner, options = settings.planner(), settings.options
+    if is_compiled(network):  # neither an optimizer nor an oracle reads what a compiler made
+        options = replace(options, optimize=False, trust_compiler=True)
 
     def arena_bytes(plan: Plan) -> int:
         from ethosgen.aot import compile_program
@@ -186,7 +188,7 @@ def make_plan(
 
     plan = exact_plan(planned, planner, options, watch, ask_original)
     plan = _with_reasons(plan, planned)
-    plan = replace(plan, options=options, extension=settings.extension)
+    plan = replace(plan, options=settings.options, extension=settings.extension)
     if optimized:
         plan = replace(plan, before=network, optimization=optimized.facts)
     return _with_placings(plan, planner.accelerators, planner.task(planned))

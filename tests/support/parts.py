@@ -39,6 +39,8 @@ class Part:
 
 
 _GENERATOR = "generator/ethosgen/"
+_DSP = "tests/aot/libraries/dsp/test_int8.py"
+_HELIUM = "tests/aot/libraries/helium/test_int8.py"
 EVERYWHERE = (
     f"{_GENERATOR}values/",
     f"{_GENERATOR}host/",
@@ -115,10 +117,10 @@ PARTS = (
         ),
         (*_of("aot/", "cycles/"), "templates/kernels/", "bench/"),
         core=(
-            "tests/aot/libraries/dsp/test_int8.py::test_a_cortex_m4_equals_tflite_micro",
-            "tests/aot/libraries/dsp/test_int8.py::test_a_cortex_m33_and_m7_equal_tflite_micro[third 0-mps2-an500]",
-            "tests/aot/libraries/helium/test_int8.py::test_helium_equals_tflite_micro[products]",
-            "tests/aot/libraries/helium/test_int8.py::test_helium_equals_tflite_micro[turned]",
+            f"{_DSP}::test_a_cortex_m4_equals_tflite_micro",
+            f"{_DSP}::test_a_cortex_m33_and_m7_equal_tflite_micro[third 0-mps2-an500]",
+            f"{_HELIUM}::test_helium_equals_tflite_micro[products]",
+            f"{_HELIUM}::test_helium_equals_tflite_micro[turned]",
             "tests/aot/libraries/test_thumb.py::test_a_cortex_m0_and_m3_equal_tflite_micro[mps2-an385]",
             "tests/cycles/test_counting.py::test_known_code_is_counted",
         ),

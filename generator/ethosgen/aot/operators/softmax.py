@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.aot.arithmetic.curve import Function, curve, interpolated
-from ethosgen.aot.arithmetic.reciprocal import multiply, reciprocal
+from ethosgen.aot.arithmetic.reciprocal import reciprocal
 from ethosgen.aot.cost import per_element
 from ethosgen.aot.operators import LIBRARY_ULP, operator
 from ethosgen.aot.tir import fixed_point
@@ -22,6 +22,9 @@ from ethosgen.aot.tir.quantization import (
     rounding_divide_by_pot,
     scale_of,
     zero_point_of,
+)
+from ethosgen.aot.tir.quantization import (
+    saturating_rounding_doubling_high_mul as multiply,
 )
 from ethosgen.aot.tvm import tirx
 from ethosgen.values.errors import UnsupportedError

@@ -389,6 +389,8 @@ LAYERS(any, LOOP_OF(run_any))
 PAIRS(two, LOOP_OF(run_two))
 PAIRS(more, LOOP_OF(run_more))
 
+WORDS(by_1, LOOP_OF(run_by_1))
+WORDS(by_2, LOOP_OF(run_by_2))
 WORDS(by_4, LOOP_OF(run_by_4))
 WORDS(by_8, LOOP_OF(run_by_8))
 WORDS(short, LOOP_OF(run_short))

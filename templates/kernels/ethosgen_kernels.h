@@ -201,7 +201,12 @@ ETHOSGEN_DEPTHWISE(any_shared);
 ETHOSGEN_DEPTHWISE(two_pairs);
 ETHOSGEN_DEPTHWISE(more_pairs);
 
-/* The same for layers with one output for each channel, and lines of 4 rows. `lines` is aligned to 4. */
+/*
+ * The same for layers with one output for each channel, and lines of 4 rows, or of a row of which 4 pixels
+ * count as 4 rows. `lines` is aligned to 4.
+ */
+ETHOSGEN_DEPTHWISE(words_by_1);
+ETHOSGEN_DEPTHWISE(words_by_2);
 ETHOSGEN_DEPTHWISE(words_by_4);
 ETHOSGEN_DEPTHWISE(words_by_8);
 ETHOSGEN_DEPTHWISE(words_short);

@@ -178,6 +178,26 @@ DEPTHWISE: dict[str, Build] = {
         n.input((1, 9, 7, 3), scale=1.0), (5, 5), multiplier=4, scale=0.02
     ),
     "columns as lines": lambda n: n.depthwise(n.input((1, 12, 1, 12)), (5, 1), padding="VALID"),
+    "one row, folded": lambda n: n.depthwise(n.input((2, 1, 28, 21)), (1, 5), padding="VALID"),
+    "one column, folded": lambda n: n.depthwise(n.input((1, 24, 1, 40)), (10, 1), padding="VALID"),
+    "one column, folded, strided": lambda n: n.depthwise(
+        n.input((1, 16, 1, 17)), (4, 1), (2, 1), padding="VALID"
+    ),
+    "one row, folded, far apart": lambda n: n.depthwise(
+        n.input((1, 1, 32, 12)), (1, 3), (3, 3), "VALID", activation="RELU6"
+    ),
+    "a high window, folded": lambda n: n.depthwise(
+        n.input((1, 12, 3, 20)), (4, 3), padding="VALID"
+    ),
+    "one row of two vectors, folded": lambda n: n.depthwise(
+        n.input((1, 1, 40, 9)), (1, 18), padding="VALID"
+    ),
+    "one row, few channels": lambda n: n.depthwise(
+        n.input((1, 1, 32, 3)), (1, 9), padding="VALID"
+    ),
+    "one row, folded, unusual shifts": lambda n: n.depthwise(
+        n.input((1, 1, 32, 30), scale=1.0), (1, 7), padding="VALID", scale=0.02
+    ),
     "columns as lines, strided": lambda n: n.depthwise(n.input((2, 17, 2, 8)), (5, 1), (2, 1)),
     "one column, strided": lambda n: n.depthwise(n.input((2, 17, 1, 8)), (5, 1), (2, 1)),
     "one column, far apart": lambda n: n.depthwise(n.input((1, 41, 1, 8)), (3, 1), (8, 1)),

@@ -14,7 +14,7 @@ from ethosgen.aot.libraries.framework.library import packed
 from ethosgen.aot.libraries.framework.order import Array, packable_layer
 from ethosgen.aot.libraries.framework.parts import IN_PLACE
 from ethosgen.aot.libraries.helium import order, shapes
-from ethosgen.aot.libraries.helium.lines import Lines, cheapest_lines
+from ethosgen.aot.libraries.helium.lines import WORD, Lines, cheapest_lines
 from ethosgen.aot.libraries.helium.matrix import ESTIMATE, axis_of, convolution, output_steps
 from ethosgen.aot.libraries.helium.scales import LIMIT, has_common_shifts, settled_table
 from ethosgen.aot.loops.layer import Layer
@@ -128,19 +128,25 @@ def _constants(layer: Layer, lines: Lines, table: Array) -> tuple[Array, Array]:
 def _shape(layer: Layer, lines: Lines, second: int) -> shapes.HeliumDepthwise:
     channels, depth = layer.channels, layer.source.shape[3]
     steps = output_steps(layer)
+    along = axis_of(lines.along, layer, lines.is_turned, steps)
+    across = axis_of(lines.across, layer, not lines.is_turned, steps)
+    if lines.is_folded:
+        pixel = along.input_step
+        along = replace(along, input_step=WORD * pixel)
+        across = replace(across, size=WORD, input_step=pixel, dilation=1)
     return shapes.HeliumDepthwise(
         channels=channels,
         copies=channels // depth,
         zero_point=zero_point_of(layer.source),
-        along=axis_of(lines.along, layer, lines.is_turned, steps),
-        across=axis_of(lines.across, layer, not lines.is_turned, steps),
+        along=along,
+        across=across,
         phases=lines.along.phases,
         pixels=lines.pixels,
         block=lines.block,
-        columns=lines.columns,
-        height=lines.height,
+        columns=lines.copied_columns,
+        height=WORD if lines.is_folded else lines.height,
         line_bytes=lines.line_bytes // lines.sharing,
-        rows=lines.across.taps,
+        rows=WORD if lines.is_folded else lines.across.taps,
         shared=lines.shared,
         second=second,
         window_step=lines.window_step,

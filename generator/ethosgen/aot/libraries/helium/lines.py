@@ -31,7 +31,7 @@ class Lines:
     """The lines of a layer: the axis along them, the other axis, and the height of a column.
 
     `is_turned`: the lines are columns of the picture, because `along` is the height. `is_flat`: the
-    picture is one row.
+    picture is one row. `is_folded`: four pixels of a row are copied as if they were a column.
     """
 
     channels: int
@@ -41,6 +41,7 @@ class Lines:
     height: int
     is_turned: bool
     is_flat: bool = False
+    is_folded: bool = False
 
     @property
     def window_step(self) -> int:
@@ -64,6 +65,19 @@ class Lines:
     def columns(self) -> int:
         """The columns of a line."""
         return (self.pixels - 1) * self.window_step // self.height + self.along.taps
+
+    @property
+    def copied_columns(self) -> int:
+        """The columns that the kernel copies."""
+        return pieces(self.columns, WORD) if self.is_folded else self.columns
+
+    @property
+    def can_be_folded(self) -> bool:
+        """Whether the lines are one row inside the input, and so are whole words of its pixels."""
+        is_row = self.height == self.across.target == self.across.taps == self.copies == 1
+        is_inside = self.along.is_inside and self.across.padding == 0 and self.along.dilation == 1
+        is_whole = rounded_up(self.columns, WORD) <= self.along.source
+        return is_row and is_inside and is_whole and self.pieces == 1
 
     @property
     def taps(self) -> int:
@@ -96,7 +110,7 @@ class Lines:
     @property
     def is_words(self) -> bool:
         """Whether the columns are words, which the kernel writes in one go."""
-        return self.height == WORD and self.copies == 1
+        return self.is_folded or (self.height == WORD and self.copies == 1)
 
     @property
     def is_pairs(self) -> bool:
@@ -196,7 +210,7 @@ class Lines:
     def _filled(self, strips: int) -> float:
         """Return the cycles of filling a piece's lines."""
         if self.is_words:
-            return strips * pieces(self.channels, MATRIX_DEPTH) * (90 + 40.5 * self.columns)
+            return strips * pieces(self.channels, MATRIX_DEPTH) * (90 + 40.5 * self.copied_columns)
         copied = self.rows * self._row()
         return pieces(self.channels // self.sharing, COPIED) * (20 * strips + copied)
 
@@ -219,11 +233,9 @@ class Lines:
 
 def cheapest_lines(vertical: Axis, horizontal: Axis, channels: int, copies: int) -> Lines | None:
     """Return the lines with the fewest cycles, None if all of them are too long."""
-    fitting = [
-        lines
-        for lines in _lines(vertical, horizontal, channels, copies)
-        if lines.line_bytes <= MOST_BYTES
-    ]
+    possible = [*_lines(vertical, horizontal, channels, copies)]
+    possible += [replace(lines, is_folded=True) for lines in possible if lines.can_be_folded]
+    fitting = [lines for lines in possible if lines.line_bytes <= MOST_BYTES]
     return min(fitting, key=lambda lines: lines.cycles, default=None)
 
 

@@ -27,6 +27,8 @@ from ethosgen.values.network import ABSENT, Graph, Network, Quantization
 
 _MOST_POWERS = 511
 """The longest SOFTMAX: TFLite Micro aborts if the sum of its powers of at most 1 reaches 512."""
+_ALWAYS_BIASED = ("DEPTHWISE_CONV_2D", "TRANSPOSE_CONV")
+"""TFLite Micro crashes if these have no bias."""
 _ACTIVATIONS = ("NONE", "NONE", "RELU", "RELU6", "RELU_N1_TO_1")
 
 
@@ -79,7 +81,7 @@ def _layer(
     shape: Sequence[int],
     **options: Any,
 ) -> int:
-    """Add the bias, the output and the operator of a layer."""
+    """Add the bias, the output and the operator of a layer; TRANSPOSE_CONV reads a shape first."""
     index, scales = weights
     products = math.prod(maker.shape(index)) // len(scales)
     own = [maker.scale_of(source) * scale for scale in scales]
@@ -89,7 +91,7 @@ def _layer(
         kind = np.int64 if maker.trial.dtype == "int16" else np.int32
         values = maker.random.integers(-(1 << 12), 1 << 12, len(scales)).astype(kind)
         bias = maker.constant(values, Quantization(tuple(own), (0,) * len(own)))
-    if maker.random.random() < 0.2 and code != "DEPTHWISE_CONV_2D":  # TFLite Micro crashes
+    if maker.random.random() < 0.2 and code not in _ALWAYS_BIASED:
         bias = ABSENT
     usual = float(np.mean(own)) * math.sqrt(products) * 73 * 73 / 50 * FACTORS[maker.trial.style]
     scale = SCALE if maker.is_equal else usual
@@ -97,7 +99,10 @@ def _layer(
         scale = own[0] * 2.0 ** round(math.log2(max(usual / own[0], 1.0)))
     output = maker.tensor(shape, maker.quantized(scale, maker.point()))
     options["fused_activation_function"] = maker.one_of(_ACTIVATIONS)
-    return maker.operator(code, (source, index, bias), output, **options)
+    inputs = (source, index, bias)
+    if code == "TRANSPOSE_CONV":
+        inputs = (maker.constant(np.array(shape, np.int32), None), index, source, bias)
+    return maker.operator(code, inputs, output, **options)
 
 
 def _window(
@@ -130,6 +135,22 @@ def _convolution(maker: TrialBuilder, code: str, before: int | None) -> int:
     return _layer(maker, code, source, weights, (1, *sizes, outer), **options)
 
 
+def _convolution_back(maker: TrialBuilder, code: str, before: int | None) -> int:
+    """Return a transposed convolution, whose windows lie side by side or overlap."""
+    source, kernel = maker.image(before), _kernel(maker)
+    strides = [int(maker.one_of((1, 2, 2, 3))) for _ in kernel]
+    same = maker.random.random() < 0.5
+    options: dict[str, Any] = {"padding": "SAME" if same else "VALID"}
+    options |= {"stride_h": strides[0], "stride_w": strides[1]}
+    sizes = [
+        size * stride if same else (size - 1) * stride + max(side, stride)
+        for size, stride, side in zip(maker.shape(source)[1:3], strides, kernel, strict=True)
+    ]
+    inner, outer = maker.shape(source)[-1], int(maker.one_of(maker.channels))
+    weights = _weights(maker, (outer, *kernel, inner), 0)
+    return _layer(maker, code, source, weights, (1, *sizes, outer), **options)
+
+
 def _depthwise(maker: TrialBuilder, code: str, before: int | None) -> int:
     source, kernel = maker.image(before), _kernel(maker)
     options, sizes = _window(maker, source, kernel)
@@ -147,6 +168,23 @@ def _fully_connected(maker: TrialBuilder, code: str, before: int | None) -> int:
     inner, outer = maker.shape(source)[-1], int(maker.one_of(maker.channels))
     rows = math.prod(maker.shape(source)[:-1])
     return _layer(maker, code, source, _weights(maker, (outer, inner), 0), (rows, outer))
+
+
+def _matrices(maker: TrialBuilder, code: str, before: int | None) -> int:
+    """Return the product of two matrices, or of several pairs of them."""
+    rows, depth, columns = (int(maker.one_of(maker.channels)) for _ in range(3))
+    first = before
+    if first is None:
+        first = maker.input(((), (3,), (1, 2))[int(maker.one_of((0, 1, 1, 2)))] + (rows, depth))
+    *batches, _, depth = maker.shape(first)
+    turned = bool(maker.random.random() < 0.5)
+    second = maker.input((*batches, columns, depth) if turned else (*batches, depth, columns))
+    both = maker.scale_of(first) * maker.scale_of(second)
+    usual = both * math.sqrt(depth) * 73 * 73 / 50 * FACTORS[maker.trial.style]
+    shape = (*maker.shape(first)[:-1], columns)
+    scale = SCALE if maker.is_equal else usual
+    output = maker.tensor(shape, maker.quantized(scale, maker.point()))
+    return maker.operator(code, (first, second), output, adj_x=False, adj_y=turned)
 
 
 def _pool(maker: TrialBuilder, code: str, before: int | None) -> int:
@@ -315,6 +353,8 @@ _BUILD: Mapping[str, Build] = {
     "CONV_2D": _convolution,
     "DEPTHWISE_CONV_2D": _depthwise,
     "FULLY_CONNECTED": _fully_connected,
+    "TRANSPOSE_CONV": _convolution_back,
+    "BATCH_MATMUL": _matrices,
     "AVERAGE_POOL_2D": _pool,
     "MAX_POOL_2D": _pool,
     "L2_POOL_2D": _pool,

@@ -1,6 +1,7 @@
 """An accelerator that computes while the CPU works, on QEMU: how long, counted by its driver."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,7 @@ int32_t toy_wait(void)
 """
 MODEL = """
 import json
+from dataclasses import replace
 from pathlib import Path
 
 class Toy:
@@ -126,3 +128,20 @@ def test_the_cpu_works_while_a_device_does(awaited: bool, tmp_path: Path) -> Non
     else:
         assert report.plan.overlapped == ()
         assert max(beside) < 100, beside
+
+
+@needs_gcc
+def test_an_estimate_counts_once_what_happens_at_once(tmp_path: Path) -> None:
+    """The fronts of `compare` choose by it, and a limit of the SRAM does."""
+    network, written = two_branches(tmp_path / "branches.tflite"), []
+    for awaited in (True, False):
+        place = tmp_path / str(awaited)
+        place.mkdir()
+        folder = write_device(place / "toy", place / "told", awaited)
+        recipe = Recipe((network,), "corstone300", "none", accelerators=(str(folder),))
+        limited = replace(recipe, sram_limit=1 << 20)
+        written.append(flow.create_project(limited, directory=place / "p", watch=Watch()))
+    beside, alone = ([*each.programs][0].hidden_cycles for each in written)
+    assert beside > alone == 0
+    with_it, without = (each.choices[0].chosen.cost.cycles for each in written)
+    assert without - with_it == beside

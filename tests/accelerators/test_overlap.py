@@ -141,7 +141,7 @@ def test_an_estimate_counts_once_what_happens_at_once(tmp_path: Path) -> None:
         recipe = Recipe((network,), "corstone300", "none", accelerators=(str(folder),))
         limited = replace(recipe, sram_limit=1 << 20)
         written.append(flow.create_project(limited, directory=place / "p", watch=Watch()))
-    beside, alone = ([*each.programs][0].hidden_cycles for each in written)
+    beside, alone = (each.programs[0].hidden_cycles for each in written)
     assert beside > alone == 0
     with_it, without = (each.choices[0].chosen.cost.cycles for each in written)
     assert without - with_it == beside

@@ -377,6 +377,8 @@ def _next_step(report: Any) -> str:
     """Return the next step when outputs differ, "" if there is nothing to try."""
     culprit = report.diagnosis.culprit if report.diagnosis else None
     elsewhere = "evidence/exactness.md lists known differences"
+    if culprit and report.diagnosis.is_firmware:
+        return "docs/troubleshooting.md says what to check: caches, memory, your drivers"
     if culprit and culprit.on != "cpu":
         return f"keep it on the CPU with --cpu-ops {culprit.code}; {elsewhere}"
     if report.golden.oracle not in ORACLES:

@@ -78,7 +78,10 @@ class Diagnosis:
 
     def text(self) -> str:
         """Return the finding, for people."""
-        return self.culprit.text() if self.culprit else self.note
+        if self.culprit is None:
+            return self.note
+        side = "; the simulator is right, so only the firmware differs" if self.is_firmware else ""
+        return self.culprit.text() + side
 
     def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types."""

@@ -27,10 +27,6 @@ from tests.support.networks import NetworkBuilder
 from tests.support.recipes import recipe
 from tests.support.small_models import image_net, two_inputs
 
-counted_block = pytest.mark.loose_stack(
-    "no block of these channels has an uncommon shift, so multiply_block() of the Helium kernel "
-    "does not run; the counters make its frames deeper"
-)
 WAITS = 4
 """Statements of the driver that only run while it waits for the NPU."""
 PROBE = """
@@ -70,7 +66,6 @@ def line_of(text: str, words: str) -> int:
 
 
 @needs_qemu
-@counted_block
 def test_lines_of_known_coverage(tmp_path: Path) -> None:
     net = NetworkBuilder("n", seed=2)
     path = tmp_path / "n.tflite"
@@ -157,7 +152,6 @@ def test_a_firmware_that_did_not_end_has_no_coverage(tmp_path: Path) -> None:
 
 
 @needs_qemu
-@counted_block
 def test_other_outputs_are_refused(tmp_path: Path) -> None:
     asked = recipe(image_net(tmp_path / "n.tflite"), npu="none")
     flow.create_project(asked, directory=tmp_path / "p", watch=Watch())

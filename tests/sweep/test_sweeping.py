@@ -85,8 +85,8 @@ def test_a_killed_worker_changes_nothing(study: Path, tmp_path: Path) -> None:
     with time_limit(300):
         swept = sweep(asked, Watch(kill_one))
     assert killed and swept.counts.computed == 12 and not swept.counts.failed
-    shards = swept.counts.shards  # the killed worker may have stored the shard it computed
-    assert shards.computed + shards.kept == counts.shards.total and shards.kept <= 1
+    shards = swept.counts.shards  # the killed worker may have stored shards that it had not sent
+    assert shards.computed + shards.kept == counts.shards.total
     serial = replace(sweeping.comparison_of(load_study(study), study), processes=1)
     alone = compare(serial, Watch())
     assert swept.results == alone.results and swept.passed

@@ -29,9 +29,8 @@ from ethosgen.toolchain.coverage import read_gcov, statements_of
 from ethosgen.values.coverage import CodeCoverage, Statement, merged
 from tests import ROOT
 from tests.support import kernel_files
+from tests.support.kernel_files import VARIABLE
 
-VARIABLE = "ETHOSGEN_KERNEL_COUNTS"
-"""Names the folder for counts; without it the tests count nothing."""
 PAGE = ROOT / "evidence" / "kernel_coverage.md"
 COMMAND = "python -m tests.support.kernel_coverage"
 TESTS = (

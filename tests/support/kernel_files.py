@@ -6,6 +6,9 @@ from pathlib import Path
 from ethosgen.aot.tir.structs import with_declarations
 from ethosgen.host.resources import template_folder
 
+VARIABLE = "ETHOSGEN_KERNEL_COUNTS"
+"""Names the folder for the kernels' counts; without it the tests count nothing."""
+
 SHAPES = (
     "framework.core",
     "helium.shapes",

@@ -20,7 +20,7 @@ WITHOUT_CHECKS = {"tirx.disable_assert": True}
 """Leave out the checks of each argument's type: three quarters of the instructions to compile."""
 
 UNOPTIMIZED: Any = {"kind": "llvm", "opt-level": 0}
-"""A target for kernels that run a few times: LLVM takes a third of the time, the kernels double."""
+"""A target for kernels that run a few times: LLVM needs a third of the time, they need twice."""
 
 
 def compile_natively(functions: Mapping[str, Any], target: Any) -> Any:

@@ -78,10 +78,8 @@ class Diagnosis:
 
     def text(self) -> str:
         """Return the finding, for people."""
-        if self.culprit is None:
-            return self.note
         side = "; the simulator is right, so only the firmware differs" if self.is_firmware else ""
-        return self.culprit.text() + side
+        return self.culprit.text() + side if self.culprit else self.note
 
     def as_json(self) -> dict[str, Any]:
         """Return an object of JSON types."""

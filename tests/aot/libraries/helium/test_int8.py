@@ -192,9 +192,7 @@ DEPTHWISE: dict[str, Build] = {
     "one row of two vectors, folded": lambda n: n.depthwise(
         n.input((1, 1, 40, 9)), (1, 18), padding="VALID"
     ),
-    "one row, few channels": lambda n: n.depthwise(
-        n.input((1, 1, 32, 3)), (1, 9), padding="VALID"
-    ),
+    "one row, few channels": lambda n: n.depthwise(n.input((1, 1, 32, 3)), (1, 9), padding="VALID"),
     "one row, folded, unusual shifts": lambda n: n.depthwise(
         n.input((1, 1, 32, 30), scale=1.0), (1, 7), padding="VALID", scale=0.02
     ),

@@ -55,9 +55,7 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     table = nest.table("exponentials", exponentials)
     y = nest.write("output", target, shape)
     with nest.loop("row", shape[0]) as row:
-        greatest = nest.local("greatest", int32(-128))
-        with nest.loop("i", shape[1]) as i:
-            nest.store(greatest, (0,), tirx.max(greatest[0], int32(x[row, i])))
+        greatest = _greatest(nest, x, row, shape[1], -128)
         total = nest.local("total", int32(0))
         with nest.loop("i", shape[1]) as i:
             term = nest.let("term", table[greatest[0] - int32(x[row, i])])
@@ -69,6 +67,14 @@ def softmax(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             share = nest.let("share", multiply(inverse, exponential))
             nest.store(y, (row, i), clamp(_divide(share, exponent) + low, low, high))
     return nest.kernel()
+
+
+def _greatest(nest: Nest, x: Any, row: Any, length: int, least: int) -> Any:
+    """Return a local variable with the greatest element of a row, which is at least `least`."""
+    greatest = nest.local("greatest", int32(least))
+    with nest.loop("i", length) as i:
+        nest.store(greatest, (0,), tirx.max(greatest[0], int32(x[row, i])))
+    return greatest
 
 
 def read_softmax(op: Operator, tensors: Sequence[Tensor]) -> tuple[tuple[int, int], Array]:
@@ -168,9 +174,7 @@ def softmax_int16(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     inverse = nest.table("reciprocals", parameters.reciprocals)
     y = nest.write("output", target, shape)
     with nest.loop("row", shape[0]) as row:
-        greatest = nest.local("greatest", int32(-32768))
-        with nest.loop("i", shape[1]) as i:
-            nest.store(greatest, (0,), tirx.max(greatest[0], int32(x[row, i])))
+        greatest = _greatest(nest, x, row, shape[1], -32768)
         total = nest.local("total", int32(0))
         with nest.loop("i", shape[1]) as i:
             scaled = nest.rescale(int32(x[row, i]) - greatest[0], multiplier)

@@ -13,17 +13,9 @@ from ethosgen.verdict.execution import simulate_samples
 from ethosgen.verdict.judgement import golden_answer
 
 SIGNED = (
-    *(
-        "ABS",
-        "BATCH_MATMUL",
-        "TRANSPOSE_CONV",
-        "CONCATENATION",
-        "DEPTH_TO_SPACE",
-        "REDUCE_MAX",
-        "REDUCE_MIN",
-        "RESIZE_BILINEAR",
-    ),
-    *("RESIZE_NEAREST_NEIGHBOR", "SLICE", "SPACE_TO_DEPTH", "SUM", "TRANSPOSE"),
+    *("ABS", "BATCH_MATMUL", "CONCATENATION", "DEPTH_TO_SPACE", "REDUCE_MAX", "REDUCE_MIN"),
+    *("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "SLICE", "SPACE_TO_DEPTH", "SUM"),
+    *("TRANSPOSE", "TRANSPOSE_CONV"),
 )
 UNSIGNED = ("ADD", "MUL", "CONCATENATION", "MAX_POOL_2D", "MEAN", "PAD", "LOGISTIC")
 

@@ -29,7 +29,7 @@ from ethosgen.toolchain.coverage import read_gcov, statements_of
 from ethosgen.values.coverage import CodeCoverage, Statement, merged
 from tests import ROOT
 from tests.support import kernel_files
-from tests.support.kernel_files import VARIABLE
+from tests.support.kernel_files import VARIABLE, are_counted
 
 PAGE = ROOT / "evidence" / "kernel_coverage.md"
 COMMAND = "python -m tests.support.kernel_coverage"
@@ -91,19 +91,14 @@ class Row:
         return [line for line in self.unreached if line not in excepted]
 
 
-def is_on() -> bool:
-    """Return whether the tests count."""
-    return VARIABLE in os.environ
-
-
 def folder_of_counts() -> Path | None:
     """Make a folder for a library with counters; None if the tests do not count."""
-    return _fresh("host") if is_on() else None
+    return _fresh("host") if are_counted() else None
 
 
 def host_flags() -> list[str]:
     """Return the compiler's options for a library on this machine."""
-    return ["--coverage", "-DCOUNTED"] if is_on() else []
+    return ["--coverage", "-DCOUNTED"] if are_counted() else []
 
 
 def keep(coverage: CodeCoverage | None) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from ethosgen.targets import stack_bounds
 from ethosgen.targets.stack_bounds import TIGHT
-from tests.support.kernel_files import VARIABLE
+from tests.support.kernel_files import are_counted
 from tests.support.patient_session import patient_session
 
 LOOSE = (
@@ -47,7 +47,7 @@ def require_tight_stack(item: pytest.Item) -> None:
         pytest.fail("loose_stack needs a reason", pytrace=False)
     _SEEN.levels.clear()
     _PATIENCE.close()
-    if marker is None and VARIABLE not in os.environ:  # counters make other frames deeper
+    if marker is None and not are_counted():  # counters make other frames deeper
         os.environ[TIGHT] = "1"
         _LOGGER.removeHandler(_SEEN)
         _LOGGER.setLevel(logging.NOTSET)
@@ -61,7 +61,7 @@ def require_tight_stack(item: pytest.Item) -> None:
 def require_looseness(item: pytest.Item) -> None:
     """Fail a test that has run whose marker is not needed; runs of other processes are not seen."""
     marker = item.get_closest_marker(_MARKER)
-    if marker is None or marker.kwargs.get("sometimes") or VARIABLE in os.environ:
+    if marker is None or marker.kwargs.get("sometimes") or are_counted():
         return
     if logging.DEBUG in _SEEN.levels and logging.INFO not in _SEEN.levels:
         pytest.fail("loose_stack is not needed: all runs are near their bounds", pytrace=False)

@@ -13,7 +13,6 @@ import numpy as np
 
 from ethosgen.studies.trial_builder import (
     DEEP,
-    FACTORS,
     SCALE,
     SIZES,
     Build,
@@ -91,7 +90,7 @@ def _layer(
         bias = maker.constant(values, Quantization(tuple(own), (0,) * len(own)))
     if maker.random.random() < 0.2 and code != "DEPTHWISE_CONV_2D":  # TFLite Micro crashes
         bias = ABSENT
-    usual = float(np.mean(own)) * math.sqrt(products) * 73 * 73 / 50 * FACTORS[maker.trial.style]
+    usual = float(np.mean(own)) * math.sqrt(products) * 73 * 73 / 50 * maker.factor
     scale = SCALE if maker.is_equal else usual
     if maker.trial.style == "ties":
         scale = own[0] * 2.0 ** round(math.log2(max(usual / own[0], 1.0)))
@@ -169,20 +168,25 @@ def _fully_connected(maker: TrialBuilder, code: str, before: int | None) -> int:
     return _layer(maker, code, source, _weights(maker, (outer, inner), 0), (rows, outer))
 
 
+def _scaled(maker: TrialBuilder, shape: Sequence[int], usual: float) -> int:
+    """Add an output with the usual scale, or with the scale of the style in which all are equal."""
+    scale = SCALE if maker.is_equal else usual
+    return maker.tensor(shape, maker.quantized(scale, maker.point()))
+
+
 def _matrices(maker: TrialBuilder, code: str, before: int | None) -> int:
     """Return the product of two matrices, or of several pairs of them."""
     rows, depth, columns = (int(maker.one_of(maker.channels)) for _ in range(3))
     first = before
     if first is None:
-        first = maker.input(((), (3,), (1, 2))[int(maker.one_of((0, 1, 1, 2)))] + (rows, depth))
+        outer = ((), (3,), (3,), (1, 2))[int(maker.random.integers(4))]
+        first = maker.input((*outer, rows, depth))
     *batches, _, depth = maker.shape(first)
     turned = bool(maker.random.random() < 0.5)
     second = maker.input((*batches, columns, depth) if turned else (*batches, depth, columns))
     both = maker.scale_of(first) * maker.scale_of(second)
-    usual = both * math.sqrt(depth) * 73 * 73 / 50 * FACTORS[maker.trial.style]
-    shape = (*maker.shape(first)[:-1], columns)
-    scale = SCALE if maker.is_equal else usual
-    output = maker.tensor(shape, maker.quantized(scale, maker.point()))
+    usual = both * math.sqrt(depth) * 73 * 73 / 50 * maker.factor
+    output = _scaled(maker, (*maker.shape(first)[:-1], columns), usual)
     return maker.operator(code, (first, second), output, adj_x=False, adj_y=turned)
 
 
@@ -209,9 +213,8 @@ def _pair(maker: TrialBuilder, before: int | None) -> tuple[int, int]:
 
 def _sum(maker: TrialBuilder, code: str, before: int | None) -> int:
     first, second = _pair(maker, before)
-    usual = max(maker.scale_of(first), maker.scale_of(second)) * 2 * FACTORS[maker.trial.style]
-    scale = SCALE if maker.is_equal else usual
-    output = maker.tensor(maker.shape(first), maker.quantized(scale, maker.point()))
+    usual = max(maker.scale_of(first), maker.scale_of(second)) * 2 * maker.factor
+    output = _scaled(maker, maker.shape(first), usual)
     return maker.operator(
         code, (first, second), output, fused_activation_function=maker.one_of(_ACTIVATIONS)
     )
@@ -220,9 +223,8 @@ def _sum(maker: TrialBuilder, code: str, before: int | None) -> int:
 def _product(maker: TrialBuilder, code: str, before: int | None) -> int:
     first, second = _pair(maker, before)
     both = maker.scale_of(first) * maker.scale_of(second)
-    usual = both * 64 * FACTORS[maker.trial.style]
-    scale = SCALE if maker.is_equal else usual
-    output = maker.tensor(maker.shape(first), maker.quantized(scale, maker.point()))
+    usual = both * 64 * maker.factor
+    output = _scaled(maker, maker.shape(first), usual)
     return maker.operator(
         code, (first, second), output, fused_activation_function=maker.one_of(_ACTIVATIONS)
     )

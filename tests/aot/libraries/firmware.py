@@ -10,6 +10,7 @@ from ethosgen.values.report import FirmwareReport, Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict.judgement import Inputs
 from tests.support import kernel_coverage
+from tests.support.kernel_files import are_counted
 from tests.support.recipes import BOARD, recipe
 
 
@@ -26,7 +27,7 @@ def check_firmware(
 
 def _verify(settings: Recipe, inputs: Inputs) -> Report | FirmwareReport:
     """Run the firmware, with counters if the tests count and the board has room for them."""
-    if kernel_coverage.is_on():
+    if are_counted():
         with suppress(CapacityError):
             return flow.verify(settings, flow.RunOptions(inputs, coverage=True), watch=Watch())
     return flow.verify(settings, flow.RunOptions(inputs), watch=Watch())

@@ -46,8 +46,10 @@ class FreeBlock:
 class Puzzle:
     """The pieces, and bounds on any solution.
 
-    `crowds` are the sets of pieces that are live together; none is a part of another. `shared` has,
-    by the ends of a trail, the most bytes that both can share.
+    `crowds` are the sets of pieces that are live together; none is a part of another. `spans` has,
+    by piece, each neighbour, the bytes from the piece to the neighbour above it, and from the
+    neighbour to the piece above. `shared` has, by the ends of a trail, the most bytes that both can
+    share.
     """
 
     def __init__(self, blocks: Sequence[Block], trails: Sequence[Trail] = ()) -> None:
@@ -76,7 +78,7 @@ class Puzzle:
         for trail in trails:
             lower, upper = (numbers[end] for end in trail.ends)
             self._distances[lower, upper] = trail.distance
-        self._spans = [self._spans_of(index) for index in range(len(self.pieces))]
+        self.spans = [self._spans_of(index) for index in range(len(self.pieces))]
         self.shared = {
             (lower, upper): most
             for (lower, upper), distance in self._distances.items()
@@ -87,15 +89,15 @@ class Puzzle:
         behind = self.pieces[lower].padded - distance // ALIGNMENT * ALIGNMENT
         return min(behind, self.pieces[upper].padded)
 
-    def distance(self, lower: int, upper: int) -> int:
-        """Return the bytes from one piece to another above it that is live together with it."""
+    def _spans_of(self, index: int) -> tuple[tuple[int, int, int], ...]:
+        return tuple(
+            (other, self._distance(index, other), self._distance(other, index))
+            for other in self.pieces[index].neighbours
+        )
+
+    def _distance(self, lower: int, upper: int) -> int:
         size = self.pieces[lower].bytes
         return min(size, self._distances.get((lower, upper), size))
-
-    def _spans_of(self, index: int) -> list[tuple[int, int, int]]:
-        """Return each neighbour, with the distances of the piece below it, and above it."""
-        near = self.pieces[index].neighbours
-        return [(other, self.distance(index, other), self.distance(other, index)) for other in near]
 
     @cached_property
     def bound(self) -> int:
@@ -124,7 +126,7 @@ class Puzzle:
             offset = piece.lowest(0)
             near = [
                 (at - below, other, at + above)
-                for other, below, above in self._spans[index]
+                for other, below, above in self.spans[index]
                 if (at := placed.get(other)) is not None
             ]
             for highest, _, end in sorted(near):

@@ -24,8 +24,8 @@ class Search:
         self._pieces = {i: puzzle.pieces[i] for i in pieces}
         self._ends = {i: piece.bytes for i, piece in self._pieces.items()}
         self._near = {
-            i: tuple((j, puzzle.distance(i, j)) for j in piece.neighbours if j in self._pieces)
-            for i, piece in self._pieces.items()
+            i: tuple((j, distance) for j, distance, _ in puzzle.spans[i] if j in self._pieces)
+            for i in self._pieces
         }
         crowds = {tuple(i for i in crowd if i in self._pieces) for crowd in puzzle.crowds}
         self._crowds = [crowd for crowd in sorted(crowds) if len(crowd) > 1]

@@ -128,25 +128,19 @@ def _constants(layer: Layer, lines: Lines, table: Array) -> tuple[Array, Array]:
 def _shape(layer: Layer, lines: Lines, second: int) -> shapes.HeliumDepthwise:
     channels, depth = layer.channels, layer.source.shape[3]
     steps = output_steps(layer)
-    along = axis_of(lines.along, layer, lines.is_turned, steps)
-    across = axis_of(lines.across, layer, not lines.is_turned, steps)
-    if lines.is_folded:
-        pixel = along.input_step
-        along = replace(along, input_step=WORD * pixel)
-        across = replace(across, size=WORD, input_step=pixel, dilation=1)
-    return shapes.HeliumDepthwise(
+    shape = shapes.HeliumDepthwise(
         channels=channels,
         copies=channels // depth,
         zero_point=zero_point_of(layer.source),
-        along=along,
-        across=across,
+        along=axis_of(lines.along, layer, lines.is_turned, steps),
+        across=axis_of(lines.across, layer, not lines.is_turned, steps),
         phases=lines.along.phases,
         pixels=lines.pixels,
         block=lines.block,
         columns=lines.copied_columns,
-        height=WORD if lines.is_folded else lines.height,
+        height=lines.height,
         line_bytes=lines.line_bytes // lines.sharing,
-        rows=WORD if lines.is_folded else lines.across.taps,
+        rows=lines.across.taps,
         shared=lines.shared,
         second=second,
         window_step=lines.window_step,
@@ -154,3 +148,12 @@ def _shape(layer: Layer, lines: Lines, second: int) -> shapes.HeliumDepthwise:
         vectors=lines.vectors,
         output=shapes.output_of(layer),
     )
+    return _folded(shape) if lines.is_folded else shape
+
+
+def _folded(shape: shapes.HeliumDepthwise) -> shapes.HeliumDepthwise:
+    """Return a row's numbers as the kernel copies it: as four rows of a quarter as many columns."""
+    pixel = shape.along.input_step
+    along = replace(shape.along, input_step=WORD * pixel)
+    across = replace(shape.across, size=WORD, input_step=pixel, dilation=1)
+    return replace(shape, along=along, across=across, height=WORD, rows=WORD)

@@ -113,6 +113,11 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         (("[run.qemu]", '[run]\nstand_in = "x"\n[run.qemu]'), r"run\.stand_in: delete the line"),
         (("instruction_ns = 64", "instruction_ns = 50"), r"run\.qemu\.instruction_ns"),
         (
+            ("is_combined = true", "is_combined = true\ntx_irq = 7"),
+            r"links\[0\]\.tx_irq: rx_irq is combined and reports sending",
+        ),
+        (("is_combined = true", "tx_irq = 45"), r"links\[0\]\.tx_irq: it is rx_irq"),
+        (
             ('uart = "cmsdk"', 'uart = "scb"'),
             r"console\.uart: bare-metal projects support only cmsdk",
         ),

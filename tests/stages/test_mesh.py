@@ -3,8 +3,9 @@
 import re
 import socket
 import time
+from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise, product
+from itertools import cycle, pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -178,16 +179,24 @@ def test_the_gateway_refuses_a_damaged_packet(gateway, at: int) -> None:  # type
 # ---- on QEMU ----------------------------------------------------------------------------------
 
 
-def system_of(path: Path, mesh: tuple[int, int], elements: list[str]) -> Path:
+BOARD = "corstone300"
+
+
+def system_of(
+    path: Path, mesh: tuple[int, int], elements: list[str], boards: Sequence[str] = (BOARD,)
+) -> Path:
+    """Write a system whose elements have these boards in turn."""
     head = f'link = "mesh"\ntopology = "graph"\n[mesh]\ncolumns = {mesh[0]}\nrows = {mesh[1]}\n'
-    each = 'npu = "none"\nboard = "corstone300"\n'
-    path.write_text(head + "".join(f"[[elements]]\n{each}{facts}\n" for facts in elements))
+    each = '[[elements]]\nnpu = "none"\nboard = "{}"\n{}\n'
+    path.write_text(head + "".join(map(each.format, cycle(boards), elements)))
     return path
 
 
-def make(folder: Path, mesh: tuple[int, int], elements: list[str]) -> Path:
+def make(
+    folder: Path, mesh: tuple[int, int], elements: list[str], boards: Sequence[str] = (BOARD,)
+) -> Path:
     file, place = saved(residual(), folder), folder / "p"
-    system = load_system(system_of(folder / "s.toml", mesh, elements))
+    system = load_system(system_of(folder / "s.toml", mesh, elements, boards))
     create_pipeline(read(file, None, Watch()), system, EXACT, place, Watch())
     build_pipeline(place, Watch())
     return place
@@ -215,6 +224,17 @@ def test_a_mesh_with_an_empty_place_equals_the_oracle(tmp_path: Path) -> None:
     """The fifth element is south of the fourth, and sends to the host and others by that."""
     place = make(tmp_path, (2, 3), [f'name = "{name}"' for name in "abcde"])
     assert run(place, 6).verdict == "PASS"
+
+
+@pytest.mark.slow
+@needs_build
+@needs_qemu
+def test_a_mesh_of_mixed_cores_equals_the_oracle(tmp_path: Path) -> None:
+    """UARTs with an interrupt for each direction, and with one for both."""
+    boards = (BOARD, "mps2-an385", "mps2-an386", "qemu-cortex-m0plus")
+    report = run(make(tmp_path, (2, 2), [f'name = "{name}"' for name in "abcd"], boards), 12)
+    assert report.verdict == "PASS"
+    assert report.golden is not None and report.golden.elements > 0
 
 
 @pytest.mark.slow
@@ -296,7 +316,7 @@ def test_a_damaged_packet_is_never_answered(square: Path, at: int) -> None:
         (("rows = 2", "rows = 3"), "2 columns and 3 rows need 5 to 6 elements, but there are 4"),
         (("rows = 2", "rows = 0"), "rows"),
         (('link = "mesh"', 'link = "serial"'), 'mesh: is only for link = "mesh"; delete it'),
-        (("corstone300", "mps2-an386"), "board 'mps2-an386' cannot route packets; a mesh needs 4"),
+        (("corstone300", "mps2-an500"), "board 'mps2-an500' cannot route packets; a mesh needs 4"),
         (
             ("[mesh]\ncolumns = 2\nrows = 2\n", ""),
             r"mesh: it is missing; add \[mesh\] with columns and rows",

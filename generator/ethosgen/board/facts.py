@@ -184,7 +184,14 @@ class LinkLine(Table):
     serial: int | None = Field(default=None, ge=1, le=5)
     """QEMU's number for it, if QEMU has it."""
     is_combined: bool = False
-    """Whether rx_irq also reports that a byte was sent, as the router of a mesh needs it."""
+    """Whether rx_irq also reports that a byte was sent."""
+    tx_irq: Irq | None = None
+    """The UART's transmit interrupt, if rx_irq does not report that a byte was sent."""
+
+    @property
+    def reports_sending(self) -> bool:
+        """Whether an interrupt reports that a byte was sent, as the router of a mesh needs it."""
+        return self.is_combined or self.tx_irq is not None
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -192,6 +199,10 @@ class LinkLine(Table):
             raise ValueError("baud: a UART needs clock_hz and baud")
         if self.kind == "mhuv2" and self.send_addr is None:
             raise ValueError("send_addr: message handling units need the one that sends")
+        if self.is_combined and self.tx_irq is not None:
+            raise ValueError("tx_irq: rx_irq is combined and reports sending; delete one")
+        if self.tx_irq is not None and self.tx_irq == self.rx_irq:
+            raise ValueError("tx_irq: it is rx_irq; write is_combined = true instead")
         return self
 
 

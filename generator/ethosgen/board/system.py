@@ -142,10 +142,11 @@ def _require_mesh(system: System) -> None:
         )
     for element in system.elements:
         lines = element.board.links[: len(SIDES)]
-        if len(lines) < len(SIDES) or not all(line.is_combined for line in lines):
+        if len(lines) < len(SIDES) or not all(line.reports_sending for line in lines):
             raise InputError(
                 f"element '{element.name}': board '{element.board.name}' cannot route packets; a "
-                f"mesh needs {len(SIDES)} [[links]] with is_combined, as corstone300 has them"
+                f"mesh needs {len(SIDES)} [[links]] with is_combined or tx_irq, as corstone300 and "
+                "mps2-an385 have them"
             )
 
 

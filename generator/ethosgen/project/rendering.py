@@ -329,7 +329,7 @@ def _irqs(board: Board, has_npu: bool, bell: Bell | None, lines: Sequence[LinkLi
         board.console.rx_irq if board.console else None,
         board.npu.irq if board.npu and has_npu else None,
         bell.rx_irq if bell else None,
-        *(line.rx_irq for line in lines),
+        *(irq for line in lines for irq in (line.rx_irq, line.tx_irq)),
     ]
     return [irq for irq in irqs if irq is not None]
 

@@ -254,8 +254,11 @@ __attribute__((section(".vectors"), used)) static const function vectors[16 + IR
 #endif
 {% endif %}
 {% if handover %}
-{% for _ in handover.links %}
+{% for link in handover.links %}
     [16 + IRQ_LINK_{{ loop.index0 }}] = Link_{{ loop.index0 }}_Handler,
+{% if link.tx_irq is not none and handover.mesh %}
+    [16 + IRQ_LINK_{{ loop.index0 }}_TX] = Link_{{ loop.index0 }}_Handler,
+{% endif %}
 {% endfor %}
 {% endif %}
 };

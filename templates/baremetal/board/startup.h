@@ -21,6 +21,9 @@
 {% if handover %}
 {% for link in handover.links %}
 #define IRQ_LINK_{{ loop.index0 }} {{ link.rx_irq }}u
+{% if link.tx_irq is not none and handover.mesh %}
+#define IRQ_LINK_{{ loop.index0 }}_TX {{ link.tx_irq }}u
+{% endif %}
 {% endfor %}
 {% endif %}
 

@@ -40,10 +40,11 @@ static const struct {
     uint32_t base;
     uint32_t divider;
     uint32_t irq;
+    uint32_t tx_irq; /* which may be the same */
     bool is_used;
 } sides[SIDES] = {
 {% for uart in handover.links %}
-    {{ '{' }}0x{{ "%08x"|format(uart.base_addr) }}u, {{ uart.clock_hz }}u / {{ uart.baud }}u, IRQ_LINK_{{ loop.index0 }}, {{ "true" if handover.mesh.sides[loop.index0] else "false" }}},
+    {{ '{' }}0x{{ "%08x"|format(uart.base_addr) }}u, {{ uart.clock_hz }}u / {{ uart.baud }}u, IRQ_LINK_{{ loop.index0 }}, IRQ_LINK_{{ loop.index0 }}{{ "_TX" if uart.tx_irq is not none }}, {{ "true" if handover.mesh.sides[loop.index0] else "false" }}},
 {% endfor %}
 };
 
@@ -140,6 +141,7 @@ void link_init(void)
         if (sides[side].is_used) {
             uart_init(sides[side].base, sides[side].divider, sides[side].irq);
             UART_CTRL(sides[side].base) |= UART_CTRL_TX_IRQ;
+            NVIC_ISER(sides[side].tx_irq) = NVIC_BIT(sides[side].tx_irq);
         }
     }
 }

@@ -383,24 +383,31 @@ static inline void fill_lines(int8_t *to, const int8_t *input, int32_t output_ro
     lines->copy(&lines->piece, layer);
 }
 
-/* Compute 4 channels at a time, the last 4 together. `position` is the place in the weights. */
-static inline void run_groups(int8_t *output, int32_t position, struct ethosgen_lines *lines,
-                              const struct ethosgen_depthwise *layer)
+/* Compute groups of 4 channels, the first at `channel`. `place` is that of its weights. */
+static inline void run_groups(int8_t *output, int32_t channel, int32_t place, int32_t groups,
+                              struct ethosgen_lines *lines, const struct ethosgen_depthwise *layer)
 {
     struct ethosgen_windows *windows = &lines->windows;
-    int32_t last = lines->piece.channels - GROUP;
 
-    windows->weights = lines->weights + position * layer->vectors * LANES;
-    windows->scales = lines->scales + position * (SCALES / GROUP);
-    for (int32_t group = 0; group - GROUP < last; group += GROUP) {
-        int32_t first = last < 0 ? 0 : least(group, last);
+    windows->weights = lines->weights + place * layer->vectors * LANES;
+    windows->scales = lines->scales + place * (SCALES / GROUP);
+    windows->lines = lines->first + channel * layer->line_bytes;
+    windows->output = output + channel;
+    windows->rows = lines->rows;
+    windows->groups = groups;
+    lines->loop(windows, layer);
+}
 
-        windows->output = output + first;
-        windows->rows = lines->rows;
-        windows->lines = lines->first + first * layer->line_bytes;
-        lines->loop(windows, layer);
-        windows->weights += layer->vectors * LANES * GROUP;
-        windows->scales += SCALES;
+/* Compute a block of channels, the last 4 together. `position` is the place of its weights. */
+static inline void run_channels(int8_t *output, int32_t position, struct ethosgen_lines *lines,
+                                const struct ethosgen_depthwise *layer)
+{
+    int32_t channels = lines->piece.channels;
+    int32_t whole = channels < GROUP ? GROUP : channels & -GROUP;
+
+    run_groups(output, 0, position, whole / GROUP, lines, layer);
+    if (channels > whole) {
+        run_groups(output, channels - GROUP, position + whole, 1, lines, layer);
     }
 }
 
@@ -425,7 +432,7 @@ static inline void run_block(int8_t *output, int32_t first, const int8_t *input,
         if (row >= behind) {
             lines->first = set + used;
             lines->rows = least(outputs + behind - row, shared);
-            run_groups(output, position, lines, layer);
+            run_channels(output, position, lines, layer);
             output += shared * layer->across.output_step;
             used = layer->second - used;
         }
@@ -470,6 +477,8 @@ ETHOSGEN_RARE void ethosgen_run_lines(int8_t *output, const int8_t *input,
     windows->step = along->output_step * phases;
     windows->by = layer->window_step;
     windows->half = -2 * layer->output.zero_point - 1;
+    windows->group_bytes = GROUP * layer->line_bytes;
+    windows->weight_bytes = layer->vectors * LANES * GROUP;
     lines->piece.step = along->dilation * along->input_step;
     lines->piece.row_step = layer->across.dilation * layer->across.input_step;
     for (int32_t phase = 0; phase < phases; phase++) {

@@ -26,28 +26,27 @@ struct ethosgen_piece {
 };
 
 /*
- * Rows of windows of 4 channels, if the layer has so many, in the same lines. Loops in assembly read it
- * by offsets, and change the marked fields.
+ * Rows of windows of groups of 4 channels, if the layer has so many. A group's 4 channels have adjacent
+ * lines, or the same one. Loops in assembly read it by offsets, and change the marked fields.
  */
 struct ethosgen_windows {
-    int32_t bias[GROUP];     /* changed, as are the next two: from the scales */
-    int32_t rounding[GROUP];
-    int32_t mantissa[GROUP];
-    const int8_t *weights;
+    const int8_t *weights;   /* changed */
     const int8_t *lines;     /* changed */
+    int8_t *output;          /* changed */
     int32_t line_bytes;      /* from a channel's line to the next; 0 if the 4 have the same */
     int32_t stride;          /* bytes from a row's windows to the next row's */
-    int8_t *output;          /* changed */
     int32_t row_step;        /* bytes from a row of outputs to the next */
     int32_t step;            /* bytes from an output to the next */
     int32_t by;              /* bytes from a window to the next */
     int32_t more;            /* windows in a row after the first */
-    int32_t rows;            /* changed */
-    const int32_t *scales;
+    int32_t rows;
+    const int32_t *scales;   /* changed */
     int32_t half;            /* - (zero point + half), times 2 */
-    int32_t others;          /* vectors of a window after the first; this and the next two: see run_more */
+    int32_t others;          /* vectors of a window after the first; this and the next: see run_more */
     int32_t back;            /* bytes from the end of a window's vectors to the next window */
-    int8_t *last;            /* changed: the output of the last window in the row */
+    int32_t groups;          /* changed */
+    int32_t group_bytes;     /* from a group's lines to the next one's */
+    int32_t weight_bytes;    /* from a group's weights to the next one's */
 };
 
 typedef void ethosgen_filling(const struct ethosgen_piece *piece,

@@ -8,7 +8,14 @@
  */
 #include "ethosgen_depthwise.h"
 
+#include <stddef.h>
+
 #if ETHOSGEN_MVE
+#define PLACE(member) ((uint32_t)offsetof(struct ethosgen_windows, member))
+_Static_assert(PLACE(output) == 8u && PLACE(step) == 24u && PLACE(scales) == 40u
+                   && PLACE(back) == 52u && PLACE(weight_bytes) == 64u,
+               "the assembly has these offsets");
+
 /*
  * The loops over windows. The sums of a window are requantized (as ethosgen_rounding_x4 says) while
  * the next one is multiplied. LOAD loads a vector of a line and moves on to the next window.
@@ -16,13 +23,18 @@
  * r8 to r11: lines. r0, r2, r4, r6: their sums. r1, r3: output, its step. r5: bytes to the next window.
  * r7: weights. r12: the windows. lr: windows left in the row.
  * q0 to q3: the first weights. q4: a window. q5: the sums before. q6: constants. q7: shifts.
+ * The stack has biases, roundings and mantissas, the next row's lines and output, and the rows left.
+ * (6) begins 4 channels, and (1) a row.
  */
 #define ENTER                                               \
     "push {r3-r11, lr}\n\t"                                 \
     "vpush {d8-d15}\n\t"                                    \
+    "sub sp, #64\n\t"                                       \
     "mov r12, r0\n\t"                                       \
-    "ldrd r4, r6, [r12, #88]\n\t"                           \
-    "ldr r7, [r12, #48]\n\t"                                \
+    "ldrd r7, r8, [r12]\n\t"                                \
+    "ldr r1, [r12, #8]\n"                                   \
+    "6:\n\t"                                                \
+    "ldrd r4, r6, [r12, #40]\n\t"                           \
     "movs r0, #24\n\t"                                      \
     "vldrw.32 q7, [r4, #32]\n\t"                            \
     "vdup.32 q3, r6\n\t"                                    \
@@ -30,44 +42,62 @@
     "vmvn q2, q7\n\t"                                       \
     "vldrw.32 q1, [r4, #16]\n\t"                            \
     "vshl.s32 q3, q3, q2\n\t"                               \
-    "vstrw.32 q0, [r12]\n\t"                                \
+    "vstrw.32 q0, [sp]\n\t"                                 \
     "vadd.i32 q7, q7, r0\n\t"                               \
-    "vstrw.32 q1, [r12, #32]\n\t"                           \
-    "vstrw.32 q3, [r12, #16]\n\t"                           \
-    "ldrd r3, r5, [r12, #72]\n\t"                           \
+    "vstrw.32 q1, [sp, #32]\n\t"                            \
+    "ldrd r3, r5, [r12, #24]\n\t"                           \
+    "vstrw.32 q3, [sp, #16]\n\t"                            \
+    "ldr r2, [r12, #36]\n\t"                                \
     "vldrb.8 q0, [r7]\n\t"                                  \
     "vldrb.8 q1, [r7, #16]\n\t"                             \
     "vldrb.8 q2, [r7, #32]\n\t"                             \
     "vldrb.8 q3, [r7, #48]\n\t"                             \
+    "str r2, [sp, #56]\n"                                   \
     "1:\n\t"                                                \
-    "ldrd r8, r4, [r12, #52]\n\t"                           \
-    "ldrd r1, r6, [r12, #64]\n\t"                           \
-    "ldr r0, [r12, #60]\n\t"                                \
-    "ldr lr, [r12, #80]\n\t"                                \
+    "ldrd r4, r6, [r12, #12]\n\t"                           \
+    "ldr r2, [r12, #20]\n\t"                                \
+    "ldr lr, [r12, #32]\n\t"                                \
     "add r9, r8, r4\n\t"                                    \
     "add r10, r9, r4\n\t"                                   \
     "add r11, r10, r4\n\t"                                  \
-    "add r0, r8\n\t"                                        \
-    "add r6, r1\n\t"                                        \
-    "str r0, [r12, #52]\n\t"                                \
-    "str r6, [r12, #64]\n\t"
+    "add r6, r8\n\t"                                        \
+    "add r2, r1\n\t"                                        \
+    "strd r6, r2, [sp, #48]\n\t"
 #define REQUANTIZE_AND_LEAVE                                \
     "vmov q5[2], q5[0], r0, r4\n\t"                         \
     "vmov q5[3], q5[1], r2, r6\n\t"                         \
-    "vldrw.32 q6, [r12]\n\t"                                \
-    "ldr r4, [r12, #84]\n\t"                                \
+    "vldrw.32 q6, [sp]\n\t"                                 \
+    "ldr r4, [sp, #56]\n\t"                                 \
     "vadd.i32 q5, q5, q6\n\t"                               \
-    "vldrw.32 q6, [r12, #32]\n\t"                           \
+    "vldrw.32 q6, [sp, #32]\n\t"                            \
     "vqrdmulh.s32 q5, q5, q6\n\t"                           \
-    "vldrw.32 q6, [r12, #16]\n\t"                           \
+    "vldrw.32 q6, [sp, #16]\n\t"                            \
     "subs r4, #1\n\t"                                       \
     "vsri.32 q6, q5, #31\n\t"                               \
+    "str r4, [sp, #56]\n\t"                                 \
     "vqsub.s32 q5, q5, q6\n\t"                              \
-    "str r4, [r12, #84]\n\t"                                \
+    "ldr r8, [sp, #48]\n\t"                                 \
     "vqshl.s32 q5, q5, q7\n\t"                              \
     "vshr.u32 q5, q5, #24\n\t"                              \
     "vstrb.32 q5, [r1]\n\t"                                 \
+    "ldr r1, [sp, #52]\n\t"                                 \
     "bne 1b\n\t"                                            \
+    "ldrd r4, r6, [r12, #56]\n\t"                           \
+    "ldr r2, [r12, #64]\n\t"                                \
+    "ldrd r8, r1, [r12, #4]\n\t"                            \
+    "subs r4, #1\n\t"                                       \
+    "beq 7f\n\t"                                            \
+    "str r4, [r12, #56]\n\t"                                \
+    "ldr r4, [r12, #40]\n\t"                                \
+    "add r8, r6\n\t"                                        \
+    "adds r1, #4\n\t"                                       \
+    "add r7, r2\n\t"                                        \
+    "adds r4, #48\n\t"                                      \
+    "strd r8, r1, [r12, #4]\n\t"                            \
+    "str r4, [r12, #40]\n\t"                                \
+    "b 6b\n"                                                \
+    "7:\n\t"                                                \
+    "add sp, #64\n\t"                                       \
     "vpop {d8-d15}\n\t"                                     \
     "pop {r3-r11, pc}"
 #define FIRST_OF_ONE                                        \
@@ -82,13 +112,13 @@
 #define NEXT_OF_ONE                                         \
     "vmov q5[2], q5[0], r0, r4\n\t"                         \
     "vmov q5[3], q5[1], r2, r6\n\t"                         \
-    "vldrw.32 q6, [r12]\n\t"                                \
+    "vldrw.32 q6, [sp]\n\t"                                 \
     "vadd.i32 q5, q5, q6\n\t"                               \
-    "vldrw.32 q6, [r12, #32]\n\t"                           \
+    "vldrw.32 q6, [sp, #32]\n\t"                            \
     "vqrdmulh.s32 q5, q5, q6\n\t"                           \
     LOAD("r8")                                              \
     "vmladav.s8 r0, q0, q4\n\t"                             \
-    "vldrw.32 q6, [r12, #16]\n\t"                           \
+    "vldrw.32 q6, [sp, #16]\n\t"                            \
     "vsri.32 q6, q5, #31\n\t"                               \
     LOAD("r10")                                             \
     "vqsub.s32 q5, q5, q6\n\t"                              \
@@ -129,7 +159,7 @@
 #define NEXT_OF_TWO                                         \
     "vmov q5[2], q5[0], r0, r4\n\t"                         \
     "vmov q5[3], q5[1], r2, r6\n\t"                         \
-    "vldrw.32 q6, [r12]\n\t"                                \
+    "vldrw.32 q6, [sp]\n\t"                                 \
     "vadd.i32 q5, q5, q6\n\t"                               \
     "vldrb.8 q4, [r8]\n\t"                                  \
     "vmladav.s8 r0, q0, q4\n\t"                             \
@@ -137,7 +167,7 @@
     "add r8, r5\n\t"                                        \
     "vldrb.8 q6, [r7, #64]\n\t"                             \
     "vmladava.s8 r0, q6, q4\n\t"                            \
-    "vldrw.32 q6, [r12, #32]\n\t"                           \
+    "vldrw.32 q6, [sp, #32]\n\t"                            \
     "vqrdmulh.s32 q5, q5, q6\n\t"                           \
     "vldrb.8 q4, [r9]\n\t"                                  \
     "vmladav.s8 r2, q1, q4\n\t"                             \
@@ -145,7 +175,7 @@
     "add r9, r5\n\t"                                        \
     "vldrb.8 q6, [r7, #80]\n\t"                             \
     "vmladava.s8 r2, q6, q4\n\t"                            \
-    "vldrw.32 q6, [r12, #16]\n\t"                           \
+    "vldrw.32 q6, [sp, #16]\n\t"                            \
     "vsri.32 q6, q5, #31\n\t"                               \
     "vldrb.8 q4, [r10]\n\t"                                 \
     "vqsub.s32 q5, q5, q6\n\t"                              \
@@ -194,11 +224,11 @@ LOOP(two, FIRST_OF_TWO, NEXT_OF_TWO)
 
 /*
  * Windows that need more vectors. The first one's weights stay in registers, the others' are loaded.
- * lr: vectors left, then the last window's output.
+ * lr: vectors left, then the last window's output, which is also on the stack.
  */
 #define OTHER_VECTORS                                       \
     "adds r7, #64\n\t"                                      \
-    "ldr lr, [r12, #96]\n\t"                                \
+    "ldr lr, [r12, #48]\n\t"                                \
     "dls lr, lr\n"                                          \
     "4:\n\t"                                                \
     "vldrb.8 q4, [r8], #16\n\t"                             \
@@ -214,8 +244,8 @@ LOOP(two, FIRST_OF_TWO, NEXT_OF_TWO)
     "vldrb.8 q6, [r7], #16\n\t"                             \
     "vmladava.s8 r6, q6, q4\n\t"                            \
     "le lr, 4b\n\t"                                         \
-    "ldr r7, [r12, #48]\n\t"                                \
-    "ldr lr, [r12, #104]\n\t"                               \
+    "ldr r7, [r12]\n\t"                                     \
+    "ldr lr, [sp, #60]\n\t"                                 \
     "add r8, r5\n\t"                                        \
     "add r9, r5\n\t"                                        \
     "add r10, r5\n\t"                                       \
@@ -229,8 +259,9 @@ run_vectors(struct ethosgen_windows *windows __attribute__((unused)),
 {
     __asm volatile(ENTER
                    "mla lr, lr, r3, r1\n\t"
-                   "ldr r5, [r12, #100]\n\t"
-                   "str lr, [r12, #104]\n\t"
+                   "ldr r5, [r12, #52]\n\t"
+                   "str r7, [r12]\n\t"
+                   "str lr, [sp, #60]\n\t"
                    FIRST_OF_ONE OTHER_VECTORS
                    "beq 3f\n"
                    "2:\n\t"
@@ -283,7 +314,7 @@ static inline int32x4_t sums_of(const int8_t *line0, const int8_t *weights,
 }
 
 /* Windows of any size, of fewer channels or with unusual shifts. */
-static void run_any(struct ethosgen_windows *windows, const struct ethosgen_depthwise *layer)
+static void run_group(const struct ethosgen_windows *windows, const struct ethosgen_depthwise *layer)
 {
     const int32_t *scales = windows->scales;
     int32x4_t bias = vldrwq_s32(scales), mantissa = vldrwq_s32(scales + GROUP);
@@ -309,6 +340,8 @@ static void run_any(struct ethosgen_windows *windows, const struct ethosgen_dept
 
 #define LOOP_OF(helium) helium
 #else
+/* In C one loop is enough. */
+#define LOOP_OF(helium) run_any
 static inline int32_t product(const int8_t *window, const int8_t *weights, int32_t taps)
 {
     int32_t sum = 0;
@@ -323,7 +356,7 @@ static inline int32_t product(const int8_t *window, const int8_t *weights, int32
     return sum;
 }
 
-static void run(struct ethosgen_windows *windows, const struct ethosgen_depthwise *layer)
+static void run_group(const struct ethosgen_windows *windows, const struct ethosgen_depthwise *layer)
 {
     int32_t channels = layer->channels < GROUP ? layer->channels : GROUP;
 
@@ -343,10 +376,18 @@ static void run(struct ethosgen_windows *windows, const struct ethosgen_depthwis
         }
     }
 }
-
-/* In C one loop is enough. */
-#define LOOP_OF(helium) run
 #endif
+
+static void run_any(struct ethosgen_windows *windows, const struct ethosgen_depthwise *layer)
+{
+    for (int32_t left = windows->groups; left > 0; left--) {
+        run_group(windows, layer);
+        windows->weights += windows->weight_bytes;
+        windows->lines += windows->group_bytes;
+        windows->output += GROUP;
+        windows->scales += SCALES;
+    }
+}
 
 /*
  * The functions of a loop: for one output per channel; for several, and for groups of 4 with one line;

@@ -215,8 +215,8 @@ ETHOSGEN_DEPTHWISE(words_more);
 ETHOSGEN_DEPTHWISE(words_any);
 
 /*
- * The same without lines: windows are one row inside the input. weights: for every 4 channels, for every
- * tap, those of the 4, padded with zeros.
+ * The same without lines: windows are one row inside the input. weights: for every 8 channels, for every
+ * tap, those of the 8, padded with zeros. scales: of these 8 first the even channels, then the odd ones.
  */
 void ethosgen_depthwise_in_place_s8(int8_t *output, const int8_t *input, const int8_t *weights,
                                     const int32_t *scales, const struct ethosgen_depthwise *layer);

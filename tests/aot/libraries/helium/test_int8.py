@@ -181,7 +181,7 @@ DEPTHWISE: dict[str, Build] = {
     "one row, folded": lambda n: n.depthwise(n.input((2, 1, 28, 21)), (1, 5), padding="VALID"),
     "one column, folded": lambda n: n.depthwise(n.input((1, 24, 1, 40)), (10, 1), padding="VALID"),
     "one column, folded, strided": lambda n: n.depthwise(
-        n.input((1, 16, 1, 17)), (4, 1), (2, 1), padding="VALID"
+        n.input((1, 24, 1, 17)), (4, 1), (2, 1), padding="VALID"
     ),
     "one row, folded, far apart": lambda n: n.depthwise(
         n.input((1, 1, 32, 12)), (1, 3), (3, 3), "VALID", activation="RELU6"

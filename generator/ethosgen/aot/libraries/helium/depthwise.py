@@ -119,10 +119,8 @@ def _constants(layer: Layer, lines: Lines, table: Array) -> tuple[Array, Array]:
     if not lines.is_turned:
         weights = weights.reshape(lines.across.taps, lines.along.taps, -1).transpose(1, 0, 2)
     if lines.is_in_place:
-        packs = order.tap_weights(weights.reshape(lines.taps, -1))
-    else:
-        packs = order.depthwise_weights(weights, lines.height)
-    return packs, order.matrix_scales(table)
+        return order.tap_weights(weights.reshape(lines.taps, -1)), order.tap_scales(table)
+    return order.depthwise_weights(weights, lines.height), order.matrix_scales(table)
 
 
 def _shape(layer: Layer, lines: Lines, second: int) -> shapes.HeliumDepthwise:

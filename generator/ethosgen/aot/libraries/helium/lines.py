@@ -7,7 +7,7 @@ ethosgen_depthwise). Columns that are higher than the window serve several rows 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ethosgen.aot.libraries.helium.order import MATRIX_CHANNELS, MATRIX_DEPTH
+from ethosgen.aot.libraries.helium.order import MATRIX_CHANNELS, MATRIX_DEPTH, TAP_CHANNELS
 from ethosgen.aot.loops.window import Axis
 from ethosgen.values.multiples import pieces, rounded_up
 
@@ -195,15 +195,15 @@ class Lines:
 
     @property
     def _in_place(self) -> float:
-        groups = pieces(self.channels, MATRIX_CHANNELS)
-        return 120 + self.along.target * self.across.target * groups * (45 + 6.0 * self.taps)
+        groups = pieces(self.channels, TAP_CHANNELS)
+        return 120 + self.along.target * self.across.target * groups * (64 + 8.0 * self.taps)
 
     @property
     def _by_lines(self) -> float:
         groups = pieces(self.channels, MATRIX_CHANNELS)
         blocks = pieces(self.channels, self.block)
         strips = pieces(self.across.target, self.shared)
-        run = groups * (140.0 * strips + 22 * self.across.target)
+        run = groups * (90.0 * strips + 22 * self.across.target)
         run += self.across.target * self.pixels * groups * self._window()
         return self.pieces * (150 * blocks + 100 * blocks * strips + self._filled(strips) + run)
 

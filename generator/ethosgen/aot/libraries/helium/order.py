@@ -22,6 +22,8 @@ MATRIX_CHANNELS = 4
 """Channels that the matrix kernel computes at a time."""
 ROW_CHANNELS = 8
 """Channels that the kernel for one row computes at a time, if it applies."""
+TAP_CHANNELS = 8
+"""Channels that the depthwise kernel without lines computes at a time."""
 MATRIX_DEPTH = 16
 """Products that one instruction of the matrix kernel accumulates."""
 MATRIX_DEPTH_S16 = 8
@@ -121,9 +123,15 @@ def depthwise_weights(weights: Array, height: int) -> Array:
 
 
 def tap_weights(weights: Array) -> Array:
-    """Pack (taps, channels): for every 4 channels, for every tap, the weights of the 4."""
-    groups = padded(weights, MATRIX_CHANNELS, 1)
-    return groups.reshape(len(weights), -1, MATRIX_CHANNELS).transpose(1, 0, 2).ravel()
+    """Pack (taps, channels): for every 8 channels, for every tap, the weights of the 8."""
+    groups = padded(weights, TAP_CHANNELS, 1)
+    return groups.reshape(len(weights), -1, TAP_CHANNELS).transpose(1, 0, 2).ravel()
+
+
+def tap_scales(table: Array) -> Array:
+    """Pack (channels, 3) as matrix_scales, of every 8 channels first the even ones."""
+    groups = padded(table, TAP_CHANNELS, 0).reshape(-1, TAP_CHANNELS // 2, 2, 3)
+    return matrix_scales(groups.transpose(0, 2, 1, 3).reshape(-1, 3))
 
 
 def whole_groups(channels: int) -> list[int]:

@@ -47,11 +47,13 @@ def wrapped_schema() -> str:
     return declaration_schema()
 
 
-def start_wrapped(name: str, place: Path, is_device: bool = False) -> Path:
+def start_wrapped(
+    name: str, place: Path, is_device: bool = False, is_verilog: bool = False
+) -> Path:
     """Write a folder for a new accelerator, for the user to change; return it."""
     from ethosgen.backend.wrapped.start import start_folder
 
-    return start_folder(name, place, is_device)
+    return start_folder(name, place, is_device, is_verilog)
 
 
 def wrapped_of(plan: Plan) -> tuple[Wrapped, ...]:

@@ -54,17 +54,23 @@ def list_all(as_json: bool) -> None:
     is_flag=True,
     help="Write a device: registers, an interrupt, its driver, and its model in Python and C.",
 )
-def new(name: str, is_device: bool) -> None:
+@click.option(
+    "--verilog",
+    "is_verilog",
+    is_flag=True,
+    help="Write a device whose model is its RTL in SystemVerilog, for Verilator.",
+)
+def new(name: str, is_device: bool, is_verilog: bool) -> None:
     """Write a folder NAME here: a commented example that works, for you to change.
 
-    Without --device it is C functions.
+    Without --device or --verilog it is C functions.
 
     \b
         ethosgen accelerators new my_engine --device
     """
     from ethosgen.backend import start_wrapped
 
-    folder = start_wrapped(name, Path(), is_device)
+    folder = start_wrapped(name, Path(), is_device, is_verilog)
     click.echo(folder)
     click.echo(f"next: ethosgen accelerators check {shlex.quote(f'./{folder}')}", err=True)
 

@@ -1,4 +1,4 @@
-"""Loads a functional model: a Python class, or C compiled for this machine."""
+"""Loads a functional model: a Python class, or a library compiled for this machine."""
 
 import ctypes
 import inspect
@@ -13,15 +13,9 @@ import numpy as np
 
 from ethosgen.device.memory import DeviceMemory, DeviceRegisters, MemoryPart
 from ethosgen.host.child import module_of
-from ethosgen.host.resources import template_folder
-from ethosgen.host.tools import HOST_GCC, CommandError, run_command
-from ethosgen.values.errors import BuildError, DeviceFault, InputError
+from ethosgen.values.errors import DeviceFault
 
 Words = np.ndarray[Any, np.dtype[np.uint32]]
-
-_COMPILE_S = 120.0
-_OPTIONS = ("-std=c11", "-O2", "-fPIC", "-shared", "-Wall", "-Wextra", "-g")
-_SAID_LINES = 3
 
 
 @dataclass(frozen=True)
@@ -45,54 +39,15 @@ class Surroundings:
     interrupt: Callable[[], None]
 
 
-def check_entry(device: str, folder: Path, entry: str) -> None:
-    """Raise InputError for a model that is neither "FILE.py:CLASS" nor "FILE.c" of the folder."""
-    file, _, kind = entry.partition(":")
-    is_known = (file.endswith(".py") and kind.isidentifier()) or (file.endswith(".c") and not kind)
-    if not is_known:
-        raise InputError(
-            f"the model of device '{device}' is '{entry}'; write \"model.py:CLASS\" for a Python "
-            'class, or "model.c" for C'
-        )
-    if not (folder / file).is_file():
-        raise InputError(
-            f"the model of device '{device}' is missing: there is no '{folder / file}'"
-        )
-
-
 def load(folder: Path, entry: str, library: Path | None, around: Surroundings) -> LoadedModel:
     """Load a model and set its registers to their values after power-on.
 
-    `library` is the compiled model, for C. DeviceFault if it cannot be loaded.
+    `library` is the compiled model, for C and RTL. DeviceFault if it cannot be loaded.
     """
     if library is not None:
         return _load_c(library, around)
     file, _, name = entry.partition(":")
     return _load_python(folder / file, name, around)
-
-
-def compile_model(
-    device: str, folder: Path, entry: str, into: Path, options: Sequence[str] = ()
-) -> Path | None:
-    """Compile a model in C for this machine and return the library, None for one in Python.
-
-    BuildError quotes the compiler, ToolError if there is none.
-    """
-    if not entry.endswith(".c"):
-        return None
-    ours = template_folder("device") / "host"
-    library = into / f"{device}.so"
-    command = [str(HOST_GCC.find()), *_OPTIONS, *options, "-I", str(ours), "-I", str(folder)]
-    command += [str(folder / entry), str(ours / "ethosgen_model.c"), "-lm", "-o", str(library)]
-    try:
-        run_command(command, _COMPILE_S)
-    except CommandError as error:
-        faults = [
-            line for line in error.words.splitlines() if "error" in line or "undefined" in line
-        ]
-        message = "; ".join((faults or error.words.splitlines())[:_SAID_LINES]) or str(error)
-        raise BuildError(f"the model of device '{device}' does not compile: {message}") from None
-    return library
 
 
 def _load_python(path: Path, name: str, around: Surroundings) -> LoadedModel:
@@ -157,7 +112,7 @@ class _CSegment(ctypes.Structure):
     )
 
 
-_IDLE, _WORKED, _BAD_REGISTER, _BAD_WRITE = 0, 1, 2, 4
+_IDLE, _WORKED, _BAD_REGISTER, _BAD_WRITE, _FAILED = 0, 1, 2, 4, 5
 """Results of ethosgen_model_step, as the C defines them; 3 is a bad read."""
 
 
@@ -169,6 +124,7 @@ def _load_c(path: Path, around: Surroundings) -> LoadedModel:
     for function in ("take_interrupts", "fault_address", "fault_bytes"):
         getattr(library, f"ethosgen_model_{function}").restype = ctypes.c_uint32
     library.ethosgen_model_cycles.restype = ctypes.c_uint64
+    library.ethosgen_model_why.restype = ctypes.c_char_p
     table = (_CSegment * max(len(around.segments), 1))()
     for entry, part in zip(table, around.segments, strict=False):
         entry.start_addr, entry.bytes = part.start_addr, len(part.memory)
@@ -183,6 +139,9 @@ def _load_c(path: Path, around: Surroundings) -> LoadedModel:
             around.interrupt()
         if how in (_IDLE, _WORKED):
             return how == _WORKED
+        if how == _FAILED:
+            why = library.ethosgen_model_why().decode(errors="replace")
+            raise DeviceFault(around.name, "raised", why)
         address = library.ethosgen_model_fault_address()
         if how == _BAD_REGISTER:
             registers[address]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ethosgen.device.loading import check_entry, compile_model
+from ethosgen.device.building import check_entry, compile_model
 from ethosgen.host import sanitizers
 from ethosgen.host.child import cause_of_death, die_with_us
 from ethosgen.host.termination import hold_signals
@@ -61,9 +61,9 @@ class DeviceProcess:
     def __init__(self, device: Device) -> None:
         """Check the model's entry; InputError if it is wrong."""
         assert device.model is not None
-        check_entry(device.name, device.model.folder, device.model.entry)
-        self.device = device
-        self._folder, self._entry = device.model.folder.resolve(), device.model.entry
+        check_entry(device.name, device.model)
+        self.device, self._model = device, device.model
+        self._folder = device.model.folder.resolve()
         self._control: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._files = tempfile.TemporaryDirectory(prefix="ethosgen-")
@@ -90,17 +90,14 @@ class DeviceProcess:
 
         Without a line its interrupts have no effect.
 
-        DeviceFault if it fails; BuildError or ToolError if its C cannot be compiled.
+        DeviceFault if it fails; BuildError or ToolError if it cannot be compiled.
         """
-        into = Path(self._files.name)
-        assert self.device.model is not None
-        watched = sanitizers.sanitizers() if self.device.model.is_watched else ()
-        library = compile_model(self.device.name, self._folder, self._entry, into, watched)
+        library = compile_model(self.device, Path(self._files.name))
         self._control, far = socket.socketpair()
         task: dict[str, Any] = {
             "name": self.device.label,
             "folder": str(self._folder),
-            "entry": self._entry,
+            "entry": self._model.entry,
             "library": str(library) if library else None,
             "memory": memory.handle,
             "offset": memory.offset,
@@ -171,7 +168,12 @@ class DeviceProcess:
             return ""
         self._process.send_signal(signal.SIGUSR1)  # `serving` then writes where it is
         time.sleep(_TRACE_S)
-        file, _, name = self._entry.partition(":")
+        file, name = self._model.file, self._model.member
+        if self._model.verilog:
+            return (
+                f"the simulation of '{self.device.label}' goes on; set `limit` in [device.verilog] "
+                "to fewer clock cycles, or if it only takes long, define ETHOSGEN_DEVICE_TIMEOUT_MS"
+            )
         places = re.findall(rf'File ".*/{re.escape(file)}", line (\d+) in (\w+)', self._said())
         where = f": it is in {places[0][1]}(), {file}, line {places[0][0]}" if places else ""
         what = f"{name}.poll()" if name else "ethosgen_model_poll()"
@@ -195,7 +197,9 @@ class DeviceProcess:
     def _spawn(self, task: dict[str, Any], handles: tuple[int, ...]) -> None:
         command = [*die_with_us(), sys.executable, "-P", "-m", "ethosgen.device.serving"]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        if self.device.model and self.device.model.is_watched and task["library"]:
+        if (settings := self._model.verilog) and settings.trace:
+            environment["ETHOSGEN_TRACE"] = self._trace(settings.trace)
+        elif self._model.is_watched and task["library"] and not settings:
             environment |= sanitizers.preloaded()
         log = (Path(self._files.name) / "said").open("wb")
         with log, hold_signals():
@@ -210,6 +214,12 @@ class DeviceProcess:
         assert self._process.stdin is not None
         with suppress(BrokenPipeError), self._process.stdin as stdin:
             stdin.write(json.dumps(task).encode() + b"\n")  # if it has died, its end is reported
+
+    def _trace(self, file: str) -> str:
+        """Return the file for a waveform: each of several devices has its own."""
+        path = Path(file)
+        number = f"_{self.device.instance}" if self.device.instances > 1 else ""
+        return str(path.with_stem(path.stem + number).absolute())
 
     def _await_start(self) -> None:
         ends = time.monotonic() + _START_S

@@ -30,6 +30,8 @@ MANAGERS = (
             "ssh": "openssh-client",
             "llvm-mca-19": "llvm-19",
             "llvm-objdump-19": "llvm-19",
+            "verilator": "verilator g++",
+            "g++": "g++",
         },
     ),
     PackageManager(
@@ -41,6 +43,8 @@ MANAGERS = (
             "cmake": "cmake",
             "ninja": "ninja-build",
             "qemu-system-arm": "qemu-system-arm",
+            "verilator": "verilator gcc-c++",
+            "g++": "gcc-c++",
         },
     ),
     PackageManager(
@@ -52,6 +56,8 @@ MANAGERS = (
             "cmake": "cmake",
             "ninja": "ninja",
             "qemu-system-arm": "qemu-system-arm",
+            "verilator": "verilator gcc",
+            "g++": "gcc",
         },
     ),
     PackageManager(
@@ -65,6 +71,8 @@ MANAGERS = (
             "cmake": "cmake",
             "ninja": "ninja",
             "qemu-system-arm": "qemu",
+            "verilator": "verilator",
+            "g++": "gcc",
         },
     ),
 )

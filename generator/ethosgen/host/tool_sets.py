@@ -5,7 +5,7 @@ import shutil
 from dataclasses import dataclass
 
 from ethosgen.host.package_managers import install_words
-from ethosgen.host.tools import LLVM_MCA, LLVM_OBJDUMP, Tool
+from ethosgen.host.tools import HOST_GXX, LLVM_MCA, LLVM_OBJDUMP, VERILATOR, Tool
 from ethosgen.values.errors import ToolError
 
 
@@ -53,6 +53,7 @@ TOOL_SETS = {
             "gives the CPU's cycles and milliseconds by LLVM's models of cores",
             (LLVM_MCA, LLVM_OBJDUMP),
         ),
+        ToolSet("verilog", "simulates accelerators from their RTL", (VERILATOR, HOST_GXX)),
     )
 }
 """By name."""

@@ -156,6 +156,8 @@ HOST_GCC = Tool(
     "compiles C of yours for this machine",
     "install it with your package manager",
 )
+HOST_GXX = Tool("g++", "ETHOSGEN_HOST_GXX", "compiles models in Verilog for this machine")
+VERILATOR = Tool("verilator", "ETHOSGEN_VERILATOR", "compiles models in Verilog")
 QEMU = Tool("qemu-system-arm", "ETHOSGEN_QEMU", "simulates the board")
 
 LLVM_MCA = Tool("llvm-mca-19", "ETHOSGEN_LLVM_MCA", "times code on a processor")

@@ -8,6 +8,7 @@ from ethosgen.values.multiples import rounded_up
 
 PAGE_BYTES = 4096
 _FIRST_BYTE = ord("!")
+VERILOG_SUFFIXES = (".sv", ".v")
 
 
 @dataclass(frozen=True)
@@ -19,17 +20,52 @@ class DevicePlace:
 
 
 @dataclass(frozen=True)
+class VerilogSettings:
+    """What simulates a device's RTL: more sources, and Verilator's options.
+
+    A write to the register at `start` starts a job; the one at `done` announces its end. A job may
+    take `limit` clock cycles. Memory answers `latency` cycles after an address. `trace` is a file
+    for the waveform, "" for none.
+    """
+
+    start: int
+    done: int
+    sources: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    limit: int = 10_000_000
+    latency: int = 1
+    trace: str = ""
+
+
+@dataclass(frozen=True)
 class DeviceModel:
     """A functional model: a file in `folder`.
 
-    `entry` is "model.py:CLASS" for a Python class, or "model.c" for C that is compiled for this
-    machine (docs/accelerator.md describes both).
+    `entry` is "model.py:CLASS" for a Python class, "model.c" for C that is compiled for this
+    machine, or "model.sv" or "model.sv:TOP" for RTL (docs/accelerator.md describes them).
     """
 
     folder: Path
     entry: str
     is_watched: bool = False
     """Whether its C is compiled with sanitizers."""
+    verilog: VerilogSettings | None = None
+    """Of RTL."""
+
+    @property
+    def file(self) -> str:
+        """The file."""
+        return self.entry.partition(":")[0]
+
+    @property
+    def member(self) -> str:
+        """The class, or the top module, "" if none is named."""
+        return self.entry.partition(":")[2]
+
+    @property
+    def is_verilog(self) -> bool:
+        """Whether it is RTL, which Verilator compiles."""
+        return is_verilog(self.entry)
 
 
 @dataclass(frozen=True)
@@ -85,6 +121,11 @@ class Device:
     def page_bytes(self) -> int:
         """The size of its registers in whole pages."""
         return rounded_up(self.register_bytes, PAGE_BYTES)
+
+
+def is_verilog(entry: str) -> bool:
+    """Return whether a model is RTL."""
+    return entry.partition(":")[0].endswith(VERILOG_SUFFIXES)
 
 
 def device_pages(npu_base_addr: int, devices: Sequence[Device]) -> list[int]:

@@ -10,6 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Your model defines these two functions. */
 
 /* Set the registers' values after power-on. */
@@ -33,5 +37,12 @@ void ethosgen_model_interrupt(void);
 
 /* Count cycles that the device takes, if you know them: `ethosgen accelerators measure` uses them. */
 void ethosgen_model_spend(uint32_t cycles);
+
+/* End the model with an error: a sentence that says what is wrong, without a full stop. */
+__attribute__((noreturn)) void ethosgen_model_fail(const char *why);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* ETHOSGEN_MODEL_H */

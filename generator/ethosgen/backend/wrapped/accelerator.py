@@ -72,6 +72,10 @@ class WrappedAccelerator:
         declared = self.folder.declaration.device
         if declared is None:
             return ()
+        model = None
+        if declared.model:
+            rtl = declared.verilog.settings if declared.verilog else None
+            model = DeviceModel(self.folder.origin, declared.model, self.is_watched, rtl)
         return tuple(
             Device(
                 self.name,
@@ -79,9 +83,7 @@ class WrappedAccelerator:
                 declared.interrupt,
                 declared.handler,
                 {name: DevicePlace(*at.place(number)) for name, at in declared.boards.items()},
-                DeviceModel(self.folder.origin, declared.model, self.is_watched)
-                if declared.model
-                else None,
+                model,
                 number,
                 declared.instances,
                 declared.shown,

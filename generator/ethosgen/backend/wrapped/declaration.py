@@ -13,13 +13,14 @@ from ethosgen.backend.wrapped.site import INSTANCE, ORDERS, known_pointers, know
 from ethosgen.toml.files import schema_text
 from ethosgen.toml.names import PlatformName
 from ethosgen.toml.tables import Table
+from ethosgen.values.device import VerilogSettings, is_verilog
 from ethosgen.values.dialect import OPS
 from ethosgen.values.grammar import counted, nearest
 
 Bytes = Annotated[int, Field(ge=0)]
 Formula = int | str
 Addr = Annotated[int, Field(ge=0, lt=1 << 32, multiple_of=4)]
-
+Offset = Annotated[int, Field(ge=0, multiple_of=4)]
 Irq = Annotated[int, Field(ge=0, lt=480)]
 
 
@@ -93,6 +94,38 @@ class DeclaredPlace(Table):
         return self.irq if isinstance(self.irq, list) else [self.irq]
 
 
+class DeclaredVerilog(Table):
+    """How Verilator simulates a device's RTL."""
+
+    start: Offset
+    """The register whose write starts a job; the RTL gets it after all other writes."""
+    done: Offset
+    """The register that announces the end; the firmware gets it after all others."""
+    sources: list[str] = Field(default_factory=list)
+    """More files of the RTL; those that others include (.svh, .vh) must be named, too."""
+    options: list[str] = Field(default_factory=list)
+    """Verilator's options, such as -GLANES=4 or +define+FAST."""
+    limit: Annotated[int, Field(gt=0, lt=1 << 40)] = 10_000_000
+    """The most clock cycles of a job."""
+    latency: Annotated[int, Field(ge=1, le=1 << 20)] = 1
+    """The clock cycles from an address on its AXI4 port to the memory's answer."""
+    trace: str = ""
+    """A file for the waveform of each run (engine.vcd), in the folder of the command."""
+
+    @model_validator(mode="after")
+    def _has_trace(self) -> Self:
+        if self.trace and not self.trace.endswith(".vcd"):
+            raise ValueError(f"trace: '{self.trace}' must end with .vcd, the format that is written")
+        return self
+
+    @property
+    def settings(self) -> VerilogSettings:
+        """The same as a value."""
+        values = self.model_dump()
+        lists = {name: tuple(values[name]) for name in ("sources", "options")}
+        return VerilogSettings(**(values | lists))
+
+
 class DeclaredDevice(Table):
     """A device with registers."""
 
@@ -105,11 +138,30 @@ class DeclaredDevice(Table):
     handler: CNameOrNone = ""
     """A C function without arguments that its interrupt calls; most drivers need none."""
     model: str = ""
-    """Its functional model: a C file, or a Python file and class (model.py:MatrixEngine)."""
-    shown: dict[str, Annotated[int, Field(ge=0, multiple_of=4)]] = Field(default_factory=dict)
+    """Its model: C, RTL (engine.sv, engine.v), or a Python file and class (model.py:MatrixEngine)."""
+    verilog: DeclaredVerilog | None = None
+    """How its RTL is simulated."""
+    shown: dict[str, Offset] = Field(default_factory=dict)
     """Registers whose values the message of a failed call shows: their offsets by name."""
     boards: dict[str, DeclaredPlace] = Field(default_factory=dict)
     """Its address and interrupt on each board, by the board's name."""
+
+    @model_validator(mode="after")
+    def _has_registers(self) -> Self:
+        if is_verilog(self.model) and not self.verilog:
+            raise ValueError(
+                "model: RTL needs a table [device.verilog] with the offsets of the registers that "
+                "start a job and announce its end: start = 0x04, done = 0x08"
+            )
+        if self.verilog and not is_verilog(self.model):
+            raise ValueError('verilog: the model is not RTL; write model = "engine.sv"')
+        for name in ("start", "done") if self.verilog else ():
+            if (offset := getattr(self.verilog, name)) >= self.registers:
+                raise ValueError(
+                    f"verilog.{name}: offset 0x{offset:x} is behind the registers, which have "
+                    f"{counted(self.registers, 'byte')}"
+                )
+        return self
 
     @model_validator(mode="after")
     def _has_places(self) -> Self:

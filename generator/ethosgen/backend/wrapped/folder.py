@@ -126,6 +126,9 @@ def _named(declaration: Declaration, path: Path) -> Iterator[tuple[str, str]]:
         yield "python", declaration.python.partition(":")[0]
     if declaration.device and declaration.device.model:
         yield "device.model", declaration.device.model.partition(":")[0]
+    if declaration.device and declaration.device.verilog:
+        verilog = declaration.device.verilog
+        yield from (("device.verilog.sources", file) for file in verilog.sources)
     for number, operation in enumerate(declaration.operator):
         if operation.cycles_table:
             yield f"operator.{number}.cycles_table", operation.cycles_table

@@ -8,17 +8,20 @@ from pathlib import Path
 from ethosgen.host.resources import template_folder
 from ethosgen.values.errors import InputError, cannot_write
 
-TEMPLATES = {False: "accelerator", True: "accelerator_device"}
-"""The folder of templates: of C functions, or of a device."""
+_FUNCTIONS, _DEVICE, _VERILOG = "accelerator", "accelerator_device", "accelerator_verilog"
+"""The folders of templates: of C functions, of a device, and what differs if its model is RTL."""
+_MODEL = "model."
 _NAME = re.compile(r"[a-z][a-z0-9_-]*")
 _MARK = "new_accelerator"
 """The name in the templates: of files and C functions, and spelled otherwise of macros, classes."""
 
 
-def start_folder(name: str, place: Path, is_device: bool = False) -> Path:
+def start_folder(
+    name: str, place: Path, is_device: bool = False, is_verilog: bool = False
+) -> Path:
     """Write the folder NAME in `place` and return it; InputError for a bad or taken name.
 
-    A device has registers, an interrupt and a functional model.
+    A device has registers, an interrupt and a functional model, in Python and C or in Verilog.
     """
     if not _NAME.fullmatch(name):
         raise InputError(
@@ -33,7 +36,7 @@ def start_folder(name: str, place: Path, is_device: bool = False) -> Path:
     except OSError as error:
         raise cannot_write(folder, error) from None
     try:
-        for source in sorted(template_folder(TEMPLATES[is_device]).iterdir()):
+        for source in _sources(is_device, is_verilog):
             text = source.read_text("utf-8")
             for spelled in (str, str.upper, _class_name):
                 text = text.replace(spelled(_MARK), spelled(slug))
@@ -45,6 +48,15 @@ def start_folder(name: str, place: Path, is_device: bool = False) -> Path:
     finally:
         shutil.rmtree(stage, ignore_errors=True)
     return folder
+
+
+def _sources(is_device: bool, is_verilog: bool) -> list[Path]:
+    """Return the templates; RTL takes the place of a device's other models."""
+    if not is_verilog:
+        return sorted(template_folder(_DEVICE if is_device else _FUNCTIONS).iterdir())
+    own = {path.name: path for path in template_folder(_VERILOG).iterdir()}
+    shared = (p for p in template_folder(_DEVICE).iterdir() if not p.name.startswith(_MODEL))
+    return sorted(({path.name: path for path in shared} | own).values())
 
 
 def _class_name(slug: str) -> str:

@@ -28,7 +28,7 @@ BUILD = ("arm-none-eabi-gcc", "cmake", "ninja")
 LINUX = ("aarch64-linux-gnu-g++", "cmake", "ninja", "qemu-aarch64")
 
 _GUARDED = re.compile(
-    r"(.*-)?(cc|gcc|g\+\+|clang(-\d+)?|as|ld|ar|objcopy|readelf)|cmake|ninja|qemu-.*"
+    r"(.*-)?(cc|gcc|g\+\+|clang(-\d+)?|as|ld|ar|objcopy|readelf)|cmake|ninja|verilator|qemu-.*"
 )
 """Programs that only marked tests may start."""
 
@@ -40,6 +40,8 @@ needs_gcc = pytest.mark.compiler("gcc")
 needs_arm_gcc = pytest.mark.compiler("arm-none-eabi-gcc")
 needs_build = pytest.mark.compiler(*BUILD)
 needs_llvm = pytest.mark.compiler("llvm-mca-19", "llvm-objdump-19")
+needs_verilator = pytest.mark.compiler("verilator", "g++", "gcc")
+"""A device whose model is RTL."""
 needs_qemu = pytest.mark.qemu
 needs_native = pytest.mark.compiler("gcc", "cmake", "ninja")
 """A build of a program for this machine."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ethosgen.device.ports import Wiring, read_ports
 from ethosgen.host.folders import cache_folder
-from ethosgen.host.kept_files import keep_file
+from ethosgen.host.kept_files import keep_file, modules_digest
 from ethosgen.host.resources import template_folder
 from ethosgen.host.tools import HOST_GXX, VERILATOR, CommandError, Tool, run_command
 from ethosgen.values.device import Device
@@ -91,11 +91,12 @@ def _compile(device: Device, classes: Path, has_trace: bool) -> Path:
     """Compile Verilator's C++ and ours."""
     library = classes / "model.so"
     ours = template_folder("device")
-    own = [str(ours / "verilog" / "ethosgen_verilog.cpp")]
-    generated = [str(path) for path in sorted(classes.glob("*.cpp"))]
+    files = [*sorted(classes.glob("*.cpp")), ours / "verilog" / "ethosgen_verilog.cpp"]
+    whole = classes / "ethosgen_whole.cpp"  # most time goes into headers, which are read once
+    whole.write_text("".join(f'#include "{path}"\n' for path in files))
     in_c = ["-x", "c", str(ours / "host" / "ethosgen_model.c"), "-x", "none"]
     command = [*_cxx(has_trace), _FAST, "-shared", f"-I{classes}", f"-I{ours / 'host'}"]
-    command += [*generated, *own, *in_c, str(_runtime(has_trace)), "-o", str(library)]
+    command += [str(whole), *in_c, str(_runtime(has_trace)), "-o", str(library)]
     _run_compiler(command, f"the model of device '{device.name}'")
     return library
 
@@ -138,7 +139,8 @@ def _run_compiler(command: Sequence[str], what: str) -> None:
 
 def _stored(stem: str, suffix: str, facts: object, build: Callable[[Path], Path]) -> Path:
     """Return a file of the cache folder; `build` makes it in a folder if it is missing."""
-    words = repr((_version(VERILATOR), _version(HOST_GXX), _FLAGS, _CXX, facts))
+    ours = modules_digest(Path(__file__).parent)
+    words = repr((_version(VERILATOR), _version(HOST_GXX), ours, facts))
     digest = hashlib.sha256(words.encode()).hexdigest()[:32]
     path = cache_folder() / "verilog" / f"{stem}-{digest}{suffix}"
     if path.is_file():

@@ -465,11 +465,15 @@ void ethosgen_model_reset(void)
 #endif
     set_inputs();
     set_clock(false);
+    set_reset(false);
+    top->eval();
+    context->assertOn(false); /* before its reset, a device has any state */
     set_reset(true);
     for (uint32_t i = 0; i < RESET_CYCLES; i++) {
         tick();
     }
     set_reset(false);
+    context->assertOn(true);
     tick();
     has_ended = true;
     publish();

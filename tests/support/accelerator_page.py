@@ -22,6 +22,7 @@ TABLES = {
     "[memory]": "MemoryDemands",
     "[memory.local]": "LocalMemory",
     "[device]": "DeclaredDevice",
+    "[device.verilog]": "DeclaredVerilog",
     "[device.boards.NAME]": "DeclaredPlace",
     "[external]": "External",
 }

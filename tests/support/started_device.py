@@ -12,9 +12,7 @@ IN_C = ("accelerator.toml", '"model.py:MyEngine"', '"model.c"')
 """The change to the model in C."""
 
 
-def new_device(
-    place: Path, *changes: tuple[str, str, str], is_verilog: bool = False
-) -> Path:
+def new_device(place: Path, *changes: tuple[str, str, str], is_verilog: bool = False) -> Path:
     """Write a device for FULLY_CONNECTED alone; changes are (file, old text, new text)."""
     folder = start_wrapped(NAME, place, is_device=True, is_verilog=is_verilog)
     toml = folder / "accelerator.toml"

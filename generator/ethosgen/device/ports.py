@@ -109,6 +109,8 @@ class Wiring:
         yield f"enum : unsigned {{ START_REGISTER = {settings.start}u, "
         yield f"    DONE_REGISTER = {settings.done}u, LATENCY = {settings.latency}u }};"
         yield f"enum : unsigned {{ DATA_BYTES = {self.data_bits // 8}u }};"
+        commands = ", ".join(f"{offset}u" for offset in (settings.start, *settings.commands))
+        yield f"static const unsigned commands[] = {{{commands}}};"
         yield f"enum : unsigned long long {{ LIMIT = {settings.limit}ull }};"
         yield f"#define HAS_APB {int(self.is_apb)}"
         yield f"#define HAS_BUSY {int(bool(self.busy))}"
@@ -130,9 +132,7 @@ class Wiring:
     def _line(self, macro: str, ports: Sequence[Port]) -> Iterator[str]:
         yield f"#define {macro} {f'(top->{ports[0].name})' if ports else '0'}"
 
-    def _bus(
-        self, macro: str, roles: Sequence[Role], ports: Mapping[str, Port]
-    ) -> Iterator[str]:
+    def _bus(self, macro: str, roles: Sequence[Role], ports: Mapping[str, Port]) -> Iterator[str]:
         for role in roles:
             if port := ports.get(role.name):
                 yield f"#define {macro}{role.name} (top->{port.name})"
@@ -233,7 +233,9 @@ class Wiring:
         return ports
 
     def _data_bits(self) -> int:
-        widths = {name: self.memory[name].bits for name in ("rdata", "wdata") if name in self.memory}
+        widths = {
+            name: self.memory[name].bits for name in ("rdata", "wdata") if name in self.memory
+        }
         if not widths:
             return _REGISTER_BITS
         bits = next(iter(widths.values()))
@@ -258,7 +260,9 @@ def _either(names: Sequence[str]) -> str:
     return f"{', '.join(others)} or {last}"
 
 
-def _lines_of(name: str, parameter: str, statements: Sequence[str], more: str = "") -> Iterator[str]:
+def _lines_of(
+    name: str, parameter: str, statements: Sequence[str], more: str = ""
+) -> Iterator[str]:
     """Yield the lines of a C++ function that sets ports of `top`."""
     yield f"static void {name}({parameter})"
     yield "{"

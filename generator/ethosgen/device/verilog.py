@@ -95,7 +95,8 @@ def _compile(device: Device, classes: Path, has_trace: bool) -> Path:
     whole = classes / "ethosgen_whole.cpp"  # most time goes into headers, which are read once
     whole.write_text("".join(f'#include "{path}"\n' for path in files))
     in_c = ["-x", "c", str(ours / "host" / "ethosgen_model.c"), "-x", "none"]
-    command = [*_cxx(has_trace), _FAST, "-shared", f"-I{classes}", f"-I{ours / 'host'}"]
+    command = [*_cxx(has_trace), _FAST, "-shared", f"-I{classes}"]
+    command += [f"-I{ours / name}" for name in ("host", "verilog")]
     command += [str(whole), *in_c, str(_runtime(has_trace)), "-o", str(library)]
     _run_compiler(command, f"the model of device '{device.name}'")
     return library
@@ -164,8 +165,9 @@ def _spare_folder() -> Path:
 @cache
 def _our_texts() -> tuple[str, ...]:
     """Return the text of our own C++ and C."""
-    folders = ("host/ethosgen_model.c", "verilog/ethosgen_verilog.cpp", "verilog/ethosgen_said.h")
-    return tuple((template_folder("device") / name).read_text("utf-8") for name in folders)
+    ours = template_folder("device")
+    files = [ours / "host" / "ethosgen_model.c", *sorted((ours / "verilog").iterdir())]
+    return tuple(path.read_text("utf-8") for path in files)
 
 
 def _version(tool: Tool) -> str:
@@ -180,12 +182,11 @@ def _asked(path: Path) -> str:
         text = run_command([str(path), "--version"], _ASK_S)
     except CommandError as error:
         raise ToolError(f"'{path}' does not report its version: {error}") from None
-    if match := re.match(r"Verilator (\d+)", text):
-        if int(match[1]) < _FIRST_MAJOR:
-            raise ToolError(
-                f"'{path}' is {text.split(' 20')[0]}, but a model in Verilog needs Verilator "
-                f"{_FIRST_MAJOR}"
-            )
+    if (match := re.match(r"Verilator (\d+)", text)) and int(match[1]) < _FIRST_MAJOR:
+        raise ToolError(
+            f"'{path}' is {text.split(' 20')[0]}, but a model in Verilog needs Verilator "
+            f"{_FIRST_MAJOR}"
+        )
     return text.splitlines()[0] if text else ""
 
 

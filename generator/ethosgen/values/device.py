@@ -23,13 +23,14 @@ class DevicePlace:
 class VerilogSettings:
     """What simulates a device's RTL: more sources, and Verilator's options.
 
-    A write to the register at `start` starts a job; the one at `done` announces its end. A job may
-    take `limit` clock cycles. Memory answers `latency` cycles after an address. `trace` is a file
-    for the waveform, "" for none.
+    A write to the register at `start` starts a job; the one at `done` announces its end. Each
+    write to one of `commands` acts, whatever it reads as. A job may take `limit` clock cycles.
+    Memory answers `latency` cycles after an address. `trace` is a file for the waveform, or "".
     """
 
     start: int
     done: int
+    commands: tuple[int, ...] = ()
     sources: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     limit: int = 10_000_000

@@ -63,6 +63,27 @@ CASES = {
         "[device]\nregisters = 8\nshown = { DONE = 4, STATUS = 8 }\n[[operator]]",
         r"line 10: device\.shown\.STATUS: offset 0x8 is behind the registers, which have 8 bytes",
     ),
+    "RTL without its registers": (
+        "[[operator]]",
+        '[device]\nregisters = 8\nmodel = "engine.sv"\n[[operator]]',
+        r"line 10: device\.model: RTL needs a table \[device\.verilog\] .*: start = 0x04",
+    ),
+    "registers of no RTL": (
+        "[[operator]]",
+        '[device]\nregisters = 8\nmodel = "a.c"\nverilog = { start = 0, done = 4 }\n[[operator]]',
+        r'line 11: device\.verilog: the model is not RTL; write model = "engine\.sv"',
+    ),
+    "a start outside": (
+        "[[operator]]",
+        '[device]\nregisters = 8\nmodel = "a.v"\nverilog = { start = 8, done = 4 }\n[[operator]]',
+        r"line 11: device\.verilog\.start: offset 0x8 is behind the registers, which have 8 bytes",
+    ),
+    "another format of waveforms": (
+        "[[operator]]",
+        '[device]\nregisters = 8\nmodel = "a.v"\n[device.verilog]\nstart = 0\ndone = 4\n'
+        'trace = "a.fst"\n[[operator]]',
+        r"line 14: device\.verilog\.trace: 'a\.fst' must end with \.vcd",
+    ),
     "a library with its option": (
         "start = 10",
         'start = 10\nlink = ["-lm"]',

@@ -101,6 +101,8 @@ class DeclaredVerilog(Table):
     """The register whose write starts a job; the RTL gets it after all other writes."""
     done: Offset
     """The register that announces the end; the firmware gets it after all others."""
+    commands: list[Offset] = Field(default_factory=list)
+    """More registers whose every write acts, whatever they read as, such as one that clears irq."""
     sources: list[str] = Field(default_factory=list)
     """More files of the RTL; those that others include (.svh, .vh) must be named, too."""
     options: list[str] = Field(default_factory=list)
@@ -115,14 +117,14 @@ class DeclaredVerilog(Table):
     @model_validator(mode="after")
     def _has_trace(self) -> Self:
         if self.trace and not self.trace.endswith(".vcd"):
-            raise ValueError(f"trace: '{self.trace}' must end with .vcd, the format that is written")
+            raise ValueError(f"trace: '{self.trace}' must end with .vcd, its format")
         return self
 
     @property
     def settings(self) -> VerilogSettings:
         """The same as a value."""
         values = self.model_dump()
-        lists = {name: tuple(values[name]) for name in ("sources", "options")}
+        lists = {name: tuple(values[name]) for name in ("commands", "sources", "options")}
         return VerilogSettings(**(values | lists))
 
 
@@ -138,7 +140,7 @@ class DeclaredDevice(Table):
     handler: CNameOrNone = ""
     """A C function without arguments that its interrupt calls; most drivers need none."""
     model: str = ""
-    """Its model: C, RTL (engine.sv, engine.v), or a Python file and class (model.py:MatrixEngine)."""
+    """Its model: C, RTL (engine.sv), or a Python file and class (model.py:MatrixEngine)."""
     verilog: DeclaredVerilog | None = None
     """How its RTL is simulated."""
     shown: dict[str, Offset] = Field(default_factory=dict)

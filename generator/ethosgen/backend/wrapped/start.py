@@ -16,9 +16,7 @@ _MARK = "new_accelerator"
 """The name in the templates: of files and C functions, and spelled otherwise of macros, classes."""
 
 
-def start_folder(
-    name: str, place: Path, is_device: bool = False, is_verilog: bool = False
-) -> Path:
+def start_folder(name: str, place: Path, is_device: bool = False, is_verilog: bool = False) -> Path:
     """Write the folder NAME in `place` and return it; InputError for a bad or taken name.
 
     A device has registers, an interrupt and a functional model, in Python and C or in Verilog.

@@ -90,7 +90,7 @@ PARTS = (
             "tests/commands/test_accelerators.py",
         ),
         (
-            *("accelerators/", "templates/accelerator/", "templates/device/", "tools/acl.sh"),
+            *("accelerators/", "templates/accelerator", "templates/device/", "tools/acl.sh"),
             *_of("backend/wrapped/", "device/"),
         ),
         core=(

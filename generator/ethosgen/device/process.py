@@ -154,8 +154,8 @@ class DeviceProcess:
             "silent",
             "it has worked, but never raised its interrupt, so on hardware a wait would find its "
             "end only at the next tick, or never; call interrupt() in Python or "
-            "ethosgen_model_interrupt() in C where it ends, or write interrupt = false in "
-            "accelerator.toml",
+            "ethosgen_model_interrupt() in C where it ends, raise 'irq' in RTL, or write interrupt "
+            "= false in accelerator.toml",
         )
 
     def stuck(self) -> str:

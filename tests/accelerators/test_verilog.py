@@ -80,6 +80,10 @@ UNCONNECTED: dict[str, tuple[Changes, str]] = {
         ((RTL, "assign pready = 1'b1", "assign pready = ready"),),
         r"model\.sv:\d+:\d+: .*ready",
     ),
+    "two drivers": (
+        ((RTL, "    assign pready", "    always_ff @(negedge clk) irq <= 0;\n    assign pready"),),
+        r"model\.sv:\d+:\d+: .*'irq' \(MULTIDRIVEN\)",
+    ),
     "another top module": (
         ((TOML, "model.sv:my_engine", "model.sv:engine"),),
         "'engine' was not found",

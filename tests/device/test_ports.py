@@ -1,10 +1,10 @@
-"""The ports of RTL are found by their names, whatever their prefix and case."""
+"""The ports of RTL are wires by their names, whatever their prefix and case."""
 
 from pathlib import Path
 
 import pytest
 
-from ethosgen.device.ports import Wiring, read_ports
+from ethosgen.device.ports import Pinout, read_ports
 from ethosgen.values.device import Device, DeviceModel, VerilogSettings
 from ethosgen.values.errors import BuildError
 
@@ -30,16 +30,16 @@ READS = """
 """
 
 
-def wiring(header: str, has_interrupt: bool = True) -> Wiring:
+def pinout(header: str, has_interrupt: bool = True) -> Pinout:
     model = DeviceModel(Path(), "engine.sv", verilog=VerilogSettings(start=4, done=8))
-    return Wiring(Device("engine", 0x40, has_interrupt, model=model), read_ports(header))
+    return Pinout(Device("engine", 0x40, has_interrupt, model=model), read_ports(header))
 
 
 def test_names_have_prefixes_and_either_case() -> None:
-    found = wiring(APB + READS)
-    assert found.is_apb and found.data_bits == 128
-    assert [port.name for port in found.clocks] == ["aclk", "pclk"]
-    text = found.header()
+    wires = pinout(APB + READS)
+    assert wires.is_apb and wires.data_bits == 128
+    assert [port.name for port in wires.clocks] == ["aclk", "pclk"]
+    text = wires.header()
     assert "top->PRESETn = !is_on;" in text and "#define P_s_psel (top->engine_PSEL)" in text
     assert "#define P_m_rdata (top->m_rdata)" in text
     assert "P_m_awvalid = {0};" in text, "it never writes"
@@ -58,12 +58,12 @@ def test_names_have_prefixes_and_either_case() -> None:
 )
 def test_a_port_that_does_not_fit_is_one_sentence(header: str, said: str) -> None:
     with pytest.raises(BuildError, match=said) as caught:
-        wiring(header)
+        pinout(header)
     assert "\n" not in str(caught.value)
 
 
 def test_a_device_without_an_interrupt_says_when_it_is_busy() -> None:
     silent = APB.replace("irq", "alarm")
     with pytest.raises(BuildError, match="has neither an output 'busy'"):
-        wiring(silent, has_interrupt=False)
-    assert "#define HAS_BUSY 1" in wiring(silent + "VL_OUT8(&busy,0,0);", False).header()
+        pinout(silent, has_interrupt=False)
+    assert "#define HAS_BUSY 1" in pinout(silent + "VL_OUT8(&busy,0,0);", False).header()

@@ -22,7 +22,7 @@ _DATA_BITS = (32, 64, 128, 256, 512, 1024)
 
 
 @dataclass(frozen=True)
-class Port:
+class RtlPort:
     """A port of the top module."""
 
     name: str
@@ -31,7 +31,7 @@ class Port:
 
 
 @dataclass(frozen=True)
-class Role:
+class PortRole:
     """What a port of a bus does; `bits` is its width, 0 for any."""
 
     name: str
@@ -40,10 +40,10 @@ class Role:
     is_optional: bool
 
 
-def _roles(text: str) -> tuple[Role, ...]:
+def _roles(text: str) -> tuple[PortRole, ...]:
     """Return the signals of a bus: > goes into the device, < comes out, ? may be missing."""
     return tuple(
-        Role(m["name"], m["way"] == ">", int(m["bits"] or 0), bool(m["optional"]))
+        PortRole(m["name"], m["way"] == ">", int(m["bits"] or 0), bool(m["optional"]))
         for m in _ROLE.finditer(text)
     )
 
@@ -67,18 +67,18 @@ _DEFAULTS = {"pready": "1", "arburst": "1", "awburst": "1", "wlast": "UNKNOWN"}
 """The values of optional outputs that a device lacks; of others 0."""
 
 
-def read_ports(header: str) -> tuple[Port, ...]:
+def read_ports(header: str) -> tuple[RtlPort, ...]:
     """Return the ports in the header of the class that Verilator makes of a top module."""
     return tuple(
-        Port(m["name"], m["way"] == "IN", int(m["most"]) - int(m["least"]) + 1)
+        RtlPort(m["name"], m["way"] == "IN", int(m["most"]) - int(m["least"]) + 1)
         for m in _PORT.finditer(header)
     )
 
 
-class Wiring:
+class Pinout:
     """The ports of a device by what they are for; BuildError says what is missing or unsuitable."""
 
-    def __init__(self, device: Device, ports: Sequence[Port]) -> None:
+    def __init__(self, device: Device, ports: Sequence[RtlPort]) -> None:
         """Find the ports; their names may have prefixes, and letters of either case."""
         assert device.model is not None
         self._device, self._model = device, device.model
@@ -129,10 +129,12 @@ class Wiring:
         zeroed = [f"{port.name} = {{}}" for port in inputs]
         yield from _lines_of("set_inputs", "", zeroed, "    for (auto &b : all_ones) b = 0xFF;")
 
-    def _line(self, macro: str, ports: Sequence[Port]) -> Iterator[str]:
+    def _line(self, macro: str, ports: Sequence[RtlPort]) -> Iterator[str]:
         yield f"#define {macro} {f'(top->{ports[0].name})' if ports else '0'}"
 
-    def _bus(self, macro: str, roles: Sequence[Role], ports: Mapping[str, Port]) -> Iterator[str]:
+    def _bus(
+        self, macro: str, roles: Sequence[PortRole], ports: Mapping[str, RtlPort]
+    ) -> Iterator[str]:
         for role in roles:
             if port := ports.get(role.name):
                 yield f"#define {macro}{role.name} (top->{port.name})"
@@ -146,7 +148,7 @@ class Wiring:
                 yield f"static unsigned long long absent_{macro}{role.name}{wide} = {{{value}}};"
                 yield f"#define {macro}{role.name} absent_{macro}{role.name}"
 
-    def _named(self, names: Sequence[str], is_input: bool) -> tuple[Port, ...]:
+    def _named(self, names: Sequence[str], is_input: bool) -> tuple[RtlPort, ...]:
         ports = (self._ports.get(name) for name in names)
         return tuple(port for port in ports if port is not None and port.is_input == is_input)
 
@@ -180,7 +182,7 @@ class Wiring:
             if port.bits != 1:
                 raise self._fault(f"has {port.bits} bits in '{port.name}', which must have 1")
 
-    def _registers(self, prefixes: Sequence[str]) -> dict[str, Port]:
+    def _registers(self, prefixes: Sequence[str]) -> dict[str, RtlPort]:
         if not prefixes:
             raise self._fault(
                 "has no port for its registers: name its inputs and outputs as APB (psel, penable, "
@@ -198,11 +200,11 @@ class Wiring:
                 )
         return ports
 
-    def _memory(self, prefixes: Sequence[str]) -> dict[str, Port]:
+    def _memory(self, prefixes: Sequence[str]) -> dict[str, RtlPort]:
         if not prefixes:
             return {}
         self._check_single(prefixes, "memory")
-        ports: dict[str, Port] = {}
+        ports: dict[str, RtlPort] = {}
         for name, roles in (("arvalid", READS), ("awvalid", WRITES)):
             if prefixes[0] + name in self._ports:
                 ports |= self._matched(roles, prefixes[0], "AXI4")
@@ -213,7 +215,7 @@ class Wiring:
             names = ", ".join(f"'{prefix}…'" for prefix in prefixes)
             raise self._fault(f"has several ports for {what}, {names}; ethosgen connects one")
 
-    def _matched(self, roles: Sequence[Role], prefix: str, bus: str) -> dict[str, Port]:
+    def _matched(self, roles: Sequence[PortRole], prefix: str, bus: str) -> dict[str, RtlPort]:
         """Return the ports by role."""
         ports = {}
         for role in roles:

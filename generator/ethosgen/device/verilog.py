@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from ethosgen.device.ports import Wiring, read_ports
+from ethosgen.device.ports import Pinout, read_ports
 from ethosgen.host.folders import cache_folder
 from ethosgen.host.kept_files import keep_file, modules_digest
 from ethosgen.host.resources import template_folder
@@ -57,8 +57,8 @@ def stored_model(device: Device) -> Path:
             (into / name).write_bytes(data)
         classes = into / "verilated"
         _verilate(device, [name for name in sources if not name.endswith(_INCLUDED)], options, into)
-        wiring = Wiring(device, read_ports((classes / "Vmodel.h").read_text()))
-        (classes / "ethosgen_ports.h").write_text(wiring.header())
+        pinout = Pinout(device, read_ports((classes / "Vmodel.h").read_text()))
+        (classes / "ethosgen_ports.h").write_text(pinout.header())
         return _compile(device, classes, bool(settings.trace))
 
     return _stored("model", ".so", facts, build)

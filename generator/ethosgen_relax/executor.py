@@ -139,7 +139,7 @@ class WrappedExecutor:
     @cached_property
     def wrapped(self) -> Wrapped:
         """The accelerator, with the operations whose difference in steps the user allows."""
-        return load_wrapped(self.name).allowing(self.steps)
+        return load_wrapped(self.name).allowing(self.steps).lowered_by(aot.c_function)
 
     @property
     def codegen(self) -> str:

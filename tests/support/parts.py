@@ -91,7 +91,8 @@ PARTS = (
         ),
         (
             *("accelerators/", "templates/accelerator", "templates/device/", "tools/acl.sh"),
-            *_of("backend/wrapped/", "device/"),
+            *_of("aot/code/user_function.py", "backend/wrapped/", "device/"),
+            "docs/accelerators.md",
         ),
         core=(
             "tests/backend/wrapped/test_conv.py::test_a_chain_is_one_exact_call",

@@ -121,8 +121,10 @@ SEEDS: dict[str, tuple[Capability, ...]] = {
           "accelerators/test_started_device.py::test_a_check_names_a_planted_error"),
         C("costs measured", "`accelerators measure`",
           "studies/test_cost_tables.py::test_calls_take_what_driver_and_engine_take"),
-        C("TIR passes, schedules and intrinsics registered by a class", "none", "",
-          "the C function takes their place; ethosgen generates no code for its inside"),
+        C("TIR passes, schedules and intrinsics registered by a class",
+          "`call`, of a Python method",
+          "accelerators/test_primfuncs.py::test_the_pages_class_is_exact_in_firmware",
+          "they apply to the class's own TIR, not to ethosgen's kernels"),
     ),
     "TOSA, ExecuTorch and other front doors": (
         C("TOSA programs at the level of the specification", "`verify MODEL.tosa`",

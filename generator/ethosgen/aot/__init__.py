@@ -15,7 +15,7 @@
 `compiler` calls them in this order.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
@@ -156,6 +156,13 @@ class ProcessorSide:
     def table_of(self, operator: Operator, graph: Graph) -> Table | None:
         """Return the lookup table of an 8-bit operator, None if it has none."""
         return table_of(operator, graph)
+
+
+def c_function(function: Any, kinds: Sequence[str]) -> str:
+    """Return a user's PrimFunc as C; `ethosgen.backend.protocol.LowerToC` documents it."""
+    from ethosgen.aot.code.user_function import c_function as make  # tvm takes a second
+
+    return make(function, kinds)
 
 
 def can_run(operator: Operator, graph: Graph) -> bool:

@@ -55,6 +55,13 @@ class CpuSide(Protocol):
         """Return the CPU's lookup table of an 8-bit operator, None if it has none."""
 
 
+class LowerToC(Protocol):
+    """Makes C of a PrimFunc: the parameters, with these types in C, and the body of a function."""
+
+    def __call__(self, function: Any, kinds: Sequence[str], /) -> str:
+        """Return the C; ValueError says why there is none."""
+
+
 @dataclass(frozen=True)
 class DivisionTask:
     """A network to divide between an accelerator and the CPU.
@@ -446,6 +453,9 @@ class Wrapped(Backend[Plan, Plan, ResidualIndex], Protocol):
     @property
     def chains(self) -> tuple[Chain, ...]:
         """Its operations, in the order of its file."""
+
+    def lowered_by(self, lower: LowerToC) -> "Wrapped":
+        """Return it with the function that makes C of its class's PrimFuncs."""
 
     def beside(self, has_helium: bool) -> "Wrapped":
         """Return it for a processor with or without Helium: costs may differ."""

@@ -139,7 +139,10 @@ class PlanSettings:
 
         options, is_none = self.options, self.options.mode is OffloadMode.NONE
         has_helium = self.extension is Extension.HELIUM
-        others = [wrapped.allowing(options.steps).beside(has_helium) for wrapped in self.wrapped]
+        others = [
+            wrapped.allowing(options.steps).beside(has_helium).lowered_by(aot.c_function)
+            for wrapped in self.wrapped
+        ]
         return NetworkPlanner(
             None if is_none else self.accelerator,
             self.io,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ethosgen import aot
 from ethosgen.backend.protocol import Chain, Wrapped
 from ethosgen.host.sanitizers import sanitizers
 from ethosgen.oracle import ORACLES
@@ -105,7 +106,8 @@ def check_accelerator(
         watch.say(f"trying {title}")
 
         def tried(has_cache: bool, chain: Chain = chain, title: str = title) -> Acceptance:
-            return _tried(accelerator.only(chain.number, has_cache, is_watched), chain, title, seed)
+            alone = accelerator.only(chain.number, has_cache, is_watched)
+            return _tried(alone.lowered_by(aot.c_function), chain, title, seed)
 
         try:
             result = tried(True)

@@ -33,6 +33,8 @@ class Function:
     comment: str = ""
     returns_status: bool = True
     headers: tuple[str, ...] = ()
+    code: str = ""
+    """C that defines it, if ethosgen made it of a user's PrimFunc."""
 
     @property
     def type_check(self) -> str:

@@ -86,6 +86,8 @@ def _c_type(variable: Any, structs: Mapping[str, str]) -> str:
         return f"{structs[variable.name]} *"
     if is_void_pointer(variable):
         return "void *"
+    if not hasattr(variable.ty, "element_type"):  # a number, of a user's function
+        return f"{C_TYPES[str(variable.ty.dtype)]} "
     return f"{C_TYPES[str(variable.ty.element_type.dtype)]} *"
 
 

@@ -6,7 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
-from ethosgen.backend.protocol import AcceleratorCall, Chain, Offer, ProgramRunner, ProjectFiles
+from ethosgen.backend.protocol import (
+    AcceleratorCall,
+    Chain,
+    LowerToC,
+    Offer,
+    ProgramRunner,
+    ProjectFiles,
+)
 from ethosgen.backend.wrapped.arguments import (
     CycleTable,
     Refusal,
@@ -18,6 +25,7 @@ from ethosgen.backend.wrapped.arguments import (
 from ethosgen.backend.wrapped.external import external_files
 from ethosgen.backend.wrapped.folder import AcceleratorFolder, find_folder, read_folder
 from ethosgen.backend.wrapped.folding import Taken, fold, place_fault, state_fault
+from ethosgen.backend.wrapped.generated import HEADER, SOURCE, generated_files, with_code
 from ethosgen.backend.wrapped.host_device import CACHE
 from ethosgen.backend.wrapped.instances import choose_instances
 from ethosgen.backend.wrapped.matching import Graphs, Match, find_sites, refusal_of, type_refusal
@@ -50,6 +58,8 @@ class WrappedAccelerator:
     """The difference that the user allows."""
     has_helium: bool = True
     """Whether the processor that calls it has Helium, for its formulas."""
+    lower: LowerToC | None = field(default=None, repr=False, compare=False)
+    """What makes C of its class's PrimFuncs."""
 
     @property
     def name(self) -> str:
@@ -129,6 +139,10 @@ class WrappedAccelerator:
         """Return it with the operations whose results differ by up to `steps`."""
         return replace(self, steps=steps)
 
+    def lowered_by(self, lower: LowerToC) -> "WrappedAccelerator":
+        """Return it with the function that makes C of its class's PrimFuncs."""
+        return replace(self, lower=lower)
+
     def beside(self, has_helium: bool) -> "WrappedAccelerator":
         """Return it for a processor with or without Helium."""
         return replace(self, has_helium=has_helium)
@@ -150,7 +164,7 @@ class WrappedAccelerator:
     def compile(self, asked: Plan, allocation: Allocation[ResidualIndex]) -> Plan:
         """Return the plan with its chains as partitions."""
         taken, _ = self._divide(asked, allocation)
-        taken = self._spread(asked, taken)
+        taken = [self._with_code(take) for take in self._spread(asked, taken)]
         folded = fold(asked, self.folder, taken, self.steps)
         wrapped = (*asked.wrapped, self) if taken else asked.wrapped
         devices = self.devices if taken else ()
@@ -170,6 +184,11 @@ class WrappedAccelerator:
             self._on(take, number, f"{self.folder.slug}_{place}")
             for place, (take, number) in enumerate(zip(taken, numbers, strict=True))
         ]
+
+    def _with_code(self, take: Taken) -> Taken:
+        """Return a call with the C of its PrimFunc, if the class gives one."""
+        code = with_code(self.folder, self.engine, take.match, take.parameters, self.lower)
+        return replace(take, parameters=code)
 
     def _on(self, take: Taken, instance: int, stem: str) -> Taken:
         """Return a call of one of several devices."""
@@ -195,10 +214,15 @@ class WrappedAccelerator:
     def files(self, plans: Sequence[Plan]) -> ProjectFiles:
         """Return its folder's unchanged files, its C files, and its headers."""
         declaration = self.folder.declaration
+        called = (p.call.function for plan in plans for p in self._own(plan))
+        generated = generated_files(self.folder, called)
+        files = self.folder.files | {path: text.encode() for path, text in generated.items()}
+        sources = (*declaration.sources, *(path for path in generated if path == SOURCE))
+        headers = tuple(f"{self.name}/{path}" for path in generated if path == HEADER)
         return ProjectFiles(
-            copies={f"{self.name}/{path}": data for path, data in self.folder.files.items()},
-            sources=tuple(f"{self.name}/{source}" for source in declaration.sources),
-            headers=self.folder.headers,
+            copies={f"{self.name}/{path}": data for path, data in files.items()},
+            sources=tuple(f"{self.name}/{source}" for source in sources),
+            headers=(*self.folder.headers, *headers),
             includes=tuple(f"{self.name}/{path}" for path in declaration.include),
             external=external_files(self.folder),
             libraries=tuple(declaration.link),
@@ -209,8 +233,11 @@ class WrappedAccelerator:
         """Return a runner for its partitions on this machine."""
         from ethosgen.backend.wrapped.host_program import HostProgram
 
-        own = tuple(p for p in plan.partitions if p.backend == self.name)
-        return HostProgram(self.folder, plan, own, self.flags, self.devices)
+        return HostProgram(self.folder, plan, self._own(plan), self.flags, self.devices)
+
+    def _own(self, plan: Plan) -> tuple[Partition, ...]:
+        """Return its partitions."""
+        return tuple(p for p in plan.partitions if p.backend == self.name)
 
     def facts_of(self, partition: Partition) -> AcceleratorCall:
         """Return the operation and the terms of the call of one of its partitions."""

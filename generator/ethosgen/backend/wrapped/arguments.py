@@ -155,10 +155,11 @@ def make_parameters(
     check_names(folder, match, ("scratch", "cycles", "start", "arguments"), maker.arrays)
     arguments = [maker.argument(text) for text in operation.arguments]
     line = folder.line(f"operator.{match.number}.arguments")
+    symbol = f"{folder.slug}_{operation.method}" if operation.method else operation.call
     function = Function(
-        operation.call,
+        symbol,
         tuple(kind for kind, _ in arguments),
-        f"{operation.call} is not declared as line {line} of {folder.name}/accelerator.toml calls "
+        f"{symbol} is not declared as line {line} of {folder.name}/accelerator.toml calls "
         f"it: int32_t ({', '.join(kind for kind, _ in arguments) or 'void'})",
         headers=folder.headers,
     )
@@ -173,7 +174,7 @@ def make_parameters(
         return _in_local_memory(folder.declaration.memory.local, maker, call)
     if operation.awaited:
         number = "" if call.awaited_instance is None else f"_{call.awaited_instance}"
-        call = replace(call, around=f"{operation.call}_and_wait{number}")
+        call = replace(call, around=f"{symbol}_and_wait{number}")
     return Parameters(call, tuple(maker.blobs), tuple(maker.scratches))
 
 

@@ -44,6 +44,12 @@ _ORDER = re.compile(r"[OHWI]{2,4}")
 MOST_INSTANCES = 8
 """The most equal devices of an accelerator."""
 _PYTHON = re.compile(r"python:([A-Za-z_]\w*)")
+CallName = Annotated[
+    str,
+    AfterValidator(
+        _spelled(r"(python:)?[A-Za-z_]\w*", "a name in C, such as my_engine, or python:METHOD")
+    ),
+]
 
 
 class LocalMemory(Table):
@@ -224,8 +230,8 @@ class DeclaredOperation(Table):
     """Types of the first input and the output."""
     where: list[str] = Field(default_factory=list)
     """Predicates; the accelerator takes a chain only if all are true."""
-    call: CName
-    """The C function. It returns int32_t: 0, or a status that the network's call returns."""
+    call: CallName
+    """The C function, or python:METHOD of a PrimFunc; it returns 0, or a status to end the run."""
     arguments: list[str | int]
     """Its arguments in order: names of tensors and arrays (pointers), or formulas (int32_t)."""
     weights: str = ""
@@ -283,6 +289,12 @@ class DeclaredOperation(Table):
     def main(self) -> int:
         """The place of the first member that is required."""
         return next(i for i, member in enumerate(self.chain) if not member.endswith("?"))
+
+    @property
+    def method(self) -> str:
+        """The Python method that gives a PrimFunc, "" if a C function is called."""
+        match = _PYTHON.fullmatch(self.call)
+        return match[1] if match else ""
 
     @property
     def pack_method(self) -> str:
@@ -366,8 +378,12 @@ class Declaration(Table):
                 if field == "where" and not expression.names and not expression.evaluate({}):
                     raise ValueError(f"{place}: '{expression.text}' is never true")
             self._check_instance(operation, number)
-            if (operation.pack_method) and not self.python:
-                raise ValueError(f"operator.{number}.weights: it names a method, but `python` none")
+            methods = {"weights": operation.pack_method, "call": operation.method}
+            for field, method in methods.items():
+                if method and not self.python:
+                    raise ValueError(
+                        f"operator.{number}.{field}: it names a method, but `python` none"
+                    )
         if self.device and self.kind == "library":
             raise ValueError('device: a library has no registers; write kind = "device"')
         if self.memory.local and self.device and self.device.instances > 1:

@@ -26,13 +26,14 @@ import numpy as np
 from ethosgen.backend.calling import steps_of
 from ethosgen.backend.wrapped.external import find_external
 from ethosgen.backend.wrapped.folder import FILE, AcceleratorFolder
+from ethosgen.backend.wrapped.generated import SOURCE, generated_files
 from ethosgen.backend.wrapped.host_device import GUARD_BYTES, HostDevice
 from ethosgen.backend.wrapped.machine import EMULATED, HERE, Compilers, Parts
 from ethosgen.host import sanitizers
 from ethosgen.host.child import cause_of_death
 from ethosgen.host.resources import template_folder
 from ethosgen.host.tools import CommandError
-from ethosgen.values.call import Address, Argument
+from ethosgen.values.call import Address, Argument, Function
 from ethosgen.values.device import Device
 from ethosgen.values.errors import AcceleratorFault, DeviceFault, InputError
 from ethosgen.values.grammar import counted
@@ -203,11 +204,13 @@ class HostProgram:
         placed = self._memories  # first: the device's declarations have their size
         headers = (
             f'#include "{name}"\n'
-            for name in (_CALLS.with_suffix(".h").name, *self._folder.headers)
+            for name in dict.fromkeys(
+                (_CALLS.with_suffix(".h").name, *self._folder.headers, *self._generated_headers)
+            )
         )
         device = self._device.declarations if self._device else NO_DEVICE
         lines = ["".join(headers), device, f"const size_t memory_alignment = {self._alignment};\n"]
-        called = [p.call.function for p in self._partitions]
+        called = self._functions
         called += [p.call.waiting for p in self._partitions if p.call.waiting]
         lines += dict.fromkeys(function.type_check for function in called)
         for number, partition in enumerate(self._partitions):
@@ -225,6 +228,15 @@ class HostProgram:
         return "\n".join(lines)
 
     @property
+    def _functions(self) -> list[Function]:
+        """The C functions of the calls."""
+        return [partition.call.function for partition in self._partitions]
+
+    @property
+    def _generated_headers(self) -> list[str]:
+        return [name for function in self._functions if function.code for name in function.headers]
+
+    @property
     def _alignment(self) -> int:
         return max(16, self._folder.declaration.memory.alignment)
 
@@ -233,7 +245,9 @@ class HostProgram:
         """The compiled program; InputError has the compiler's first error."""
         external = find_external(self._folder)
         root = Path(self._place.name)
-        for path, data in self._folder.files.items():
+        generated = generated_files(self._folder, self._functions)
+        texts = {path: text.encode() for path, text in generated.items()}
+        for path, data in (self._folder.files | texts).items():
             file = root / self._folder.name / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
@@ -246,6 +260,7 @@ class HostProgram:
         flags = [*self._flags, f"-I{root}", f"-I{_CALLS.parent}", f"-DGUARD_BYTES={GUARD_BYTES}"]
         flags += includes
         files = [root / "calls.c", root / _CALLS.name]
+        files += [root / self._folder.name / path for path in generated if path == SOURCE]
         shutil.copy(_CALLS, root)  # objects lie beside their sources
         if self._device is not None:
             flags += self._device.options(root)
@@ -379,7 +394,9 @@ class HostProgram:
         """Return the line of the declaration that names a C function, None if none does."""
         for number, operation in enumerate(self._folder.declaration.operator):
             for field in ("call", "awaited"):
-                if getattr(operation, field) == function:
+                stem = f"{self._folder.slug}_{operation.method}_" if operation.method else None
+                is_made = stem is not None and field == "call" and function.startswith(stem)
+                if getattr(operation, field) == function or is_made:
                     return self._folder.line(f"operator.{number}.{field}")
         local = self._folder.declaration.memory.local
         if local and function in (local.copy_in, local.copy_out):

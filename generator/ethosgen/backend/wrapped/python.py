@@ -3,6 +3,7 @@
     takes(site) -> str                     why it refuses a chain, "" if it does not
     terms(site) -> dict                    more terms for predicates, formulas and arguments
     arrays(site) -> dict[str, ndarray]     more constant arrays for arguments
+    NAME(site) -> PrimFunc                 a kernel, if a declaration says call = "python:NAME"
     pack_...(site, weights) -> ndarray     packs weights, if a declaration says python:pack_...
     scratch(site) -> int                   bytes of scratch
     cycles(site) -> int                    cycles of a call
@@ -58,6 +59,12 @@ class Engine:
         if not hasattr(self._object, method):
             raise InputError(f"{self._spec} has no method {method}, which weights name")
         return np.asarray(self._ask(method, site, weights))
+
+    def primfunc(self, method: str, site: ChainSite) -> Any:
+        """Return a chain's PrimFunc as a method gives it; InputError if there is no method."""
+        if not hasattr(self._object, method):
+            raise InputError(f"{self._spec} has no method {method}, which call names")
+        return self._ask(method, site)
 
     def _ask(self, method: str, *arguments: Any) -> Any:
         function = getattr(self._object, method, None)

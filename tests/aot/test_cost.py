@@ -5,7 +5,7 @@ import pytest
 from ethosgen.aot import cpu_cycles
 from ethosgen.aot.registry import estimate_cycles
 from ethosgen.frontend.tflite.reader import parse_network
-from tests.aot.libraries.helium.test_int8 import Build, SymmetricNetwork
+from tests.support.catalogue.packed import Build
 from tests.support.catalogue.products import product, transposed
 from tests.support.networks import NetworkBuilder, Spec
 
@@ -80,7 +80,7 @@ def test_conversions_at_the_ends_are_estimated(types: tuple[str, str]) -> None:
 @pytest.mark.parametrize("name", INT16)
 def test_micro_kernels_of_int16_are_estimated(name: str) -> None:
     build, counted = INT16[name]
-    net = SymmetricNetwork("cost", seed=9)
+    net = NetworkBuilder("cost", seed=9)
     graph = parse_network(net.build(build(net)), "cost").graph
     estimate = cpu_cycles(graph.operators[0], graph)
     assert estimate is not None
@@ -90,7 +90,7 @@ def test_micro_kernels_of_int16_are_estimated(name: str) -> None:
 @pytest.mark.parametrize("name", FORMS)
 def test_both_forms_of_a_kernel_are_estimated(name: str) -> None:
     build, packed, plain = FORMS[name]
-    net = SymmetricNetwork("cost", seed=9)
+    net = NetworkBuilder("cost", seed=9)
     graph = parse_network(net.build(build(net)), "cost").graph
     (op,) = graph.operators
     estimates = cpu_cycles(op, graph), estimate_cycles(op, graph.tensors)

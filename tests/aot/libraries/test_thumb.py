@@ -17,7 +17,8 @@ from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
 from tests.aot.libraries.dsp.test_int8 import LAYERS as DSP_LAYERS
 from tests.aot.libraries.firmware import check_firmware
-from tests.aot.libraries.helium.test_int8 import (
+from tests.support.aot_harness import check_kernels, cpu_plan
+from tests.support.catalogue.packed import (
     JOINED,
     OTHERS,
     PRODUCTS,
@@ -25,7 +26,6 @@ from tests.aot.libraries.helium.test_int8 import (
     TRANSPOSED,
     halves,
 )
-from tests.support.aot_harness import check_kernels, cpu_plan
 from tests.support.catalogue.products import transposed
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder

@@ -12,16 +12,15 @@ from ethosgen.aot.libraries.dsp import depthwise
 from ethosgen.aot.libraries.dsp.lanes import Lanes
 from tests.aot.libraries.dsp.test_int8 import dsp_plan
 from tests.aot.libraries.firmware import check_firmware
-from tests.aot.libraries.helium.test_int8 import (
+from tests.support.aot_harness import check_kernels
+from tests.support.catalogue.packed import (
     DEPTHWISE,
     JOINED,
     PLAIN,
     PRODUCTS,
     RECURRENT,
     TRANSPOSED,
-    SymmetricNetwork,
 )
-from tests.support.aot_harness import check_kernels
 from tests.support.catalogue.products import product
 from tests.support.catalogue.recurrent import lstm, svdf
 from tests.support.needs import needs_gcc, needs_qemu
@@ -120,7 +119,7 @@ def chosen_form(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest)
 @pytest.mark.usefixtures("even_if_dearer", "only_the_first_library", "chosen_form")
 @pytest.mark.parametrize("group", GROUPS)
 def test_the_twins_equal_tflite_micro(group: str, tmp_path: Path) -> None:
-    net = SymmetricNetwork("network", seed=8)
+    net = NetworkBuilder("network", seed=8)
     plan = dsp_plan(net.build(*(build(net) for build in GROUPS[group].values())))
     check_kernels(plan, tmp_path, r"  ethosgen_dsp_")
 
@@ -133,7 +132,7 @@ def test_a_cortex_m33_and_m7_equal_tflite_micro(group: str, board: str, tmp_path
     groups = (
         [GROUPS[group]] if group == "planes" else [v for k, v in GROUPS.items() if k != "planes"]
     )
-    net = SymmetricNetwork("network", seed=9)
+    net = NetworkBuilder("network", seed=9)
     data = net.build(*(build(net) for layers in groups for build in layers.values()))
     target = board_without_helium(tmp_path) if board == "cortex-m33" else board
     check_firmware(data, tmp_path, target)

@@ -17,7 +17,6 @@ from ethosgen.values.extension import Extension
 from ethosgen.values.network import Network
 from ethosgen.values.plan import Plan
 from tests.aot.libraries.firmware import check_firmware
-from tests.aot.libraries.helium.test_int8 import DEPTHWISE, MATRIX, OTHERS, halves
 from tests.support.aot_harness import (
     Array,
     GeneratedC,
@@ -26,6 +25,7 @@ from tests.support.aot_harness import (
     cpu_plan,
     samples_and_golden,
 )
+from tests.support.catalogue.packed import DEPTHWISE, MATRIX, OTHERS, halves
 from tests.support.needs import needs_gcc, needs_qemu
 from tests.support.networks import NetworkBuilder
 

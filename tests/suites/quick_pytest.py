@@ -1,17 +1,25 @@
 """pytest for tests that export networks with PyTorch, in less processor time; run it by its path.
 
-Python looks for garbage less often, and PyTorch's list of operators, which each export looks up
-several times for each namespace, only creates the operators that are new since the last time.
+Python looks for garbage less often. PyTorch's list of operators, which each export looks up
+several times for each namespace, is looked up once, and only creates the operators that are new.
+Kernels are registered without the annotations that PyTorch evaluates for each of them.
 """
 
 import gc
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
+from torch._C import DispatchKey
 from torch._export import utils
+from torch._ops import OperatorBase
+from torch.export import decomp_utils, exported_program
 
 _seen: set[str] = set()
+_collect = utils._collect_all_valid_cia_ops
+_py_impl = OperatorBase.py_impl
 
 
 def create_new_operators() -> None:
@@ -25,7 +33,34 @@ def create_new_operators() -> None:
             _seen.add(name)
 
 
+def collect_operators() -> Any:
+    """Return PyTorch's list of operators, and create new ones once for all namespaces."""
+    create_new_operators()
+    utils._materialize_cpp_cia_ops = lambda: None
+    try:
+        return _collect()
+    finally:
+        utils._materialize_cpp_cia_ops = create_new_operators
+
+
+def py_impl(operator: Any, key: Any) -> Callable[[Any], Any]:
+    """Return PyTorch's decorator for a kernel, in fewer steps for a new one."""
+    decorator = None if isinstance(key, DispatchKey) else _py_impl(operator, key)
+
+    def register(kernel):  # type: ignore[no-untyped-def]
+        if decorator or key == DispatchKey.Python or key in operator.py_kernels:
+            return (decorator or _py_impl(operator, key))(kernel)
+        operator.py_kernels[key] = kernel
+        operator._dispatch_cache.clear()
+        return kernel
+
+    return register
+
+
 if __name__ == "__main__":
     gc.set_threshold(200_000, 20, 100)
     utils._materialize_cpp_cia_ops = create_new_operators
+    for module in (utils, decomp_utils, exported_program):
+        module._collect_all_valid_cia_ops = collect_operators
+    OperatorBase.py_impl = py_impl
     sys.exit(pytest.main(sys.argv[1:]))

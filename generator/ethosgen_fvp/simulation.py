@@ -15,7 +15,7 @@ from ethosgen.targets.attach.connections import Connections, Semihosting
 from ethosgen.targets.attach.firmware import Attachment, FirmwareEnd, check_elf, run_attached
 from ethosgen.targets.attach.monitor import Monitor
 from ethosgen.targets.attach.npu import Inference
-from ethosgen.targets.qemu import loader_arguments
+from ethosgen.targets.qemu_files import loader_arguments
 from ethosgen.values.errors import InputError, TargetError
 from ethosgen_fvp.command_line import CommandLine, tell
 from ethosgen_fvp.machine import (

@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+from importlib import import_module
+from types import ModuleType
 
 import pytest
 
-from ethosgen import flow
+from ethosgen import flow, targets
 
 COMPILERS = {"tvm", "ethosu.vela", "tflite_micro", "ai_edge_litert"}
 SLOW = COMPILERS | {"pydantic", "jinja2", "importlib.metadata", "matplotlib", "PIL", "rich"}
@@ -32,12 +34,23 @@ def test_a_start_imports_only_what_it_needs(module: str, absent: set[str]) -> No
     assert not loaded & absent
 
 
-def test_the_package_offers_its_names() -> None:
-    assert sorted(name for names in flow._NAMES_OF.values() for name in names) == sorted(
-        flow.__all__
-    )
-    for name in flow.__all__:
-        assert getattr(flow, name).__module__.startswith("ethosgen.flow.")
-    assert set(dir(flow)) == set(flow.__all__)
+def test_the_programs_of_fvps_import_no_projects() -> None:
+    asked = "import sys, ethosgen_fvp.simulation; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "ethosgen.targets.attach.firmware" in loaded
+    assert not loaded & (COMPILERS | {"jinja2", "ethosgen.project", "ethosgen.toolchain"})
+
+
+@pytest.mark.parametrize("package", [flow, targets])
+def test_the_package_offers_its_names(package: ModuleType) -> None:
+    later = {name for names in package._NAMES_OF.values() for name in names}
+    eager = {"Attach", "NpuModel", "SharedMemory"} if package is targets else set()
+    assert later | eager == set(package.__all__)
+    for module, names in package._NAMES_OF.items():
+        source = import_module(f"{package.__name__}.{module}")
+        for name in names:
+            assert getattr(package, name) is getattr(source, name)
+    assert set(dir(package)) == set(package.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'simulat'"):
-        getattr(flow, "simulat")  # noqa: B009 - mypy knows that it is not there
+        getattr(package, "simulat")  # noqa: B009 - mypy knows that it is not there

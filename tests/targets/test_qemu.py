@@ -14,7 +14,7 @@ import pytest
 from ethosgen import targets
 from ethosgen.host.tools import QEMU
 from ethosgen.project.info import ProjectInfo
-from ethosgen.targets import qemu
+from ethosgen.targets import qemu_files, runs
 from ethosgen.targets.console import Console
 from ethosgen.targets.qemu import QemuTarget
 from ethosgen.targets.session import RunReply, Session
@@ -39,7 +39,7 @@ def ram(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Put the shared memory where it can be seen, and see that it is gone in the end."""
     place = tmp_path / "ram"
     place.mkdir()
-    monkeypatch.setattr(qemu, "_ram_folder", lambda _needed: place)
+    monkeypatch.setattr(qemu_files, "_ram_folder", lambda _needed: place)
     yield
     assert not list(place.iterdir())
 
@@ -343,7 +343,7 @@ def test_an_application_that_crashes_or_hangs(
         main.read_text().replace("    board_init();\n", f"    board_init();\n{inserted}")
     )
     if inserted is SPIN:
-        monkeypatch.setattr(targets, "_ANSWER_S", 1.0)
+        monkeypatch.setattr(runs, "_ANSWER_S", 1.0)
     with pytest.raises(TargetError, match=said):
         targets.run(build(place).elf, info, [], attach=PlusOneNpu)
 
@@ -378,12 +378,14 @@ def test_shared_memory_goes_where_there_is_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     room = {Path("/dev/shm"): 100, tmp_path: 5000}
-    monkeypatch.setattr(qemu.tempfile, "gettempdir", lambda: str(tmp_path))
-    monkeypatch.setattr(qemu.os, "access", lambda *_: True)
-    monkeypatch.setattr(qemu.shutil, "disk_usage", lambda place: SimpleNamespace(free=room[place]))
-    assert [qemu._ram_folder(need) for need in (50, 5000)] == [Path("/dev/shm"), tmp_path]
+    monkeypatch.setattr(qemu_files.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(qemu_files.os, "access", lambda *_: True)
+    monkeypatch.setattr(
+        qemu_files.shutil, "disk_usage", lambda place: SimpleNamespace(free=room[place])
+    )
+    assert [qemu_files._ram_folder(need) for need in (50, 5000)] == [Path("/dev/shm"), tmp_path]
     with pytest.raises(TargetError, match=r"needs 9 KiB, and '/dev/shm' has 0 KiB and .* 4 KiB"):
-        qemu._ram_folder(10_000)
+        qemu_files._ram_folder(10_000)
 
 
 def test_a_full_shared_memory_is_named(firmware: Firmwares) -> None:
@@ -399,7 +401,7 @@ def test_the_npu_is_blamed_only_for_what_it_did(firmware: Firmwares) -> None:
 
     def told(status: int) -> str:
         reply = RunReply(status, 0xABCD, 7, 0, 0)
-        return str(targets._explain(reply, silent, info.network))  # type: ignore[arg-type]
+        return str(runs._explain(reply, silent, info.network))  # type: ignore[arg-type]
 
     assert "index outside its table" in told(15) and "NPU" not in told(15)
     assert "NPU STATUS 0x0000abcd, QREAD 7" in told(8)

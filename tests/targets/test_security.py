@@ -11,6 +11,7 @@ from ethosgen import flow, targets
 from ethosgen.board import Board, load_board
 from ethosgen.project import open_project, render, write
 from ethosgen.project.info import ProjectInfo
+from ethosgen.targets import qemu
 from ethosgen.targets.security import Evidence, check_security, expected_evidence, images
 from ethosgen.toolchain import build
 from ethosgen.values.accelerator import NO_NPU
@@ -206,7 +207,7 @@ def test_without_the_firmware_the_secure_image_says_so(
     probing: tuple[Path, ProjectInfo], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elf, _ = probing
-    monkeypatch.setattr(targets.qemu, "images", lambda elf, _board: (elf.with_name("secure.elf"),))
+    monkeypatch.setattr(qemu, "images", lambda elf, _board: (elf.with_name("secure.elf"),))
     with pytest.raises(TargetError, match="secure image stopped: there is no non-secure firmware"):
         run(probing, ALLOWED)
     assert elf.is_file()

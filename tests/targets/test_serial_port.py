@@ -21,9 +21,10 @@ from ethosgen.project.info import ProjectInfo
 from ethosgen.targets import SerialLine
 from ethosgen.targets.console import SerialConsole
 from ethosgen.targets.serial_port import SerialTarget
+from ethosgen.targets.session import Session
 from ethosgen.toolchain import build
 from ethosgen.values.errors import InputError, ProtocolError, TargetError
-from ethosgen.values.outcome import Arrays
+from ethosgen.values.outcome import Arrays, Outcome
 from ethosgen.values.profile import ProgramStep
 from tests import ROOT
 from tests.support.firmware_twin import Twin, serve
@@ -64,11 +65,11 @@ def terminal() -> Iterator[Callable[[Twin], str]]:
         os.close(end)
 
 
-def run(info: ProjectInfo, url: str, samples: list[Arrays]) -> targets.Outcome:
+def run(info: ProjectInfo, url: str, samples: list[Arrays]) -> Outcome:
     return targets.run(ELF, info, samples, on="serial", attach=None, line=SerialLine(url))
 
 
-def check(outcome: targets.Outcome, samples: list[Arrays]) -> None:
+def check(outcome: Outcome, samples: list[Arrays]) -> None:
     assert outcome.ended and len(outcome.samples) == len(samples)
     for sample, result in zip(samples, outcome.samples, strict=True):
         assert np.array_equal(result.outputs[OUTPUT], sample[INPUT] + np.int8(1))
@@ -158,7 +159,7 @@ def test_a_socket_that_closes(info: ProjectInfo) -> None:
         twin = Twin(info.digest, vanishes=(1,))
         with SerialTarget(info.board, SerialLine(url)) as board:
             serve(twin, listener.accept()[0].detach())
-            session = targets.Session(board.console)
+            session = Session(board.console)
             session.hello(5)
             with pytest.raises(TargetError, match="lost the connection to the target's console"):
                 session.run(5)

@@ -21,13 +21,14 @@ from typing import Self
 from ethosgen.backend.protocol import Attach
 from ethosgen.host.tools import QEMU
 from ethosgen.project.info import ProjectInfo
-from ethosgen.targets import check_hello, status_name
 from ethosgen.targets.blame import Blame
 from ethosgen.targets.gateway import Gateway, host_lines, packet_recorder
 from ethosgen.targets.kinds import Target
 from ethosgen.targets.patience import IDLE_S, Patience
-from ethosgen.targets.qemu import QemuTarget, make_ram, map_ram
+from ethosgen.targets.qemu import QemuTarget
+from ethosgen.targets.qemu_files import make_ram, map_ram
 from ethosgen.targets.relay import Change, ElementPorts, End, Relay, SerialEnd, unchanged, wire
+from ethosgen.targets.runs import check_hello, status_name
 from ethosgen.targets.serial_port import SerialTarget
 from ethosgen.targets.session import ElementReport, Hello, Session
 from ethosgen.targets.stack import stack_size

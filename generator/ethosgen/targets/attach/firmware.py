@@ -27,7 +27,7 @@ from ethosgen.targets.attach.monitor import InterruptLine, Monitor
 from ethosgen.targets.attach.npu import NO_TROUBLES, Log, RegisterWindow, Troubles, WatchedNpu
 from ethosgen.targets.attach.state import describe_state
 from ethosgen.targets.attach.stub import PC, SP, XPSR, XPSR_THUMB, Stub
-from ethosgen.targets.qemu import load_arguments, make_ram, map_ram
+from ethosgen.targets.qemu_files import load_arguments, make_ram, map_ram
 from ethosgen.targets.stack import describe_lockup
 from ethosgen.values.errors import InputError, TargetError
 

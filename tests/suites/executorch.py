@@ -2,12 +2,14 @@
 
     EXECUTORCH_PYTHON=PYTHON EXECUTORCH_ROOT=FOLDER python -m tests.suites.executorch
         [--seed N] [--count N] [--only EXPRESSION] [--log FILE] [--workers N] [--minutes N]
+        [--afresh]
 
 PYTHON has the package executorch with its extra ethos-u, and pytest. FOLDER has ExecuTorch's
 runners, as its setup_testing.sh leaves them in arm_test. A test quantizes a network of one
 operator, compiles it with Vela, runs it in the runner, and compares the outputs with PyTorch's.
-The tests run in an order that the seed draws, so what has run is a fair sample at any time; those
-in the log are not run again. --record writes the record from such logs.
+The tests run in an order that the seed draws, so what has run is a fair sample at any time. Those
+in the log, and without --afresh those of earlier sessions (executorch_ends.py), are not run again
+unless they differed. --record adds such logs to the record.
 """
 
 import argparse
@@ -21,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -29,10 +31,20 @@ from pathlib import Path
 from threading import Lock
 from xml.etree import ElementTree
 
+from tests.suites.executorch_ends import (
+    DIFFERENT,
+    ENDS,
+    EXPECTED,
+    PASSED,
+    SKIPPED,
+    load_ends,
+    store_ends,
+    stretches,
+)
 from tests.suites.fvp_programs import installed_fvps
-from tests.suites.page import RECORDS, Group, Record, write_record
+from tests.suites.page import RECORDS, Group, Record, record_of, write_record
 from tests.suites.running import UNKNOWN
-from tests.support.pages import add_line, load_lines
+from tests.support.pages import add_line, load, load_lines
 
 PYTHON, ROOT = "EXECUTORCH_PYTHON", "EXECUTORCH_ROOT"
 NPUS = {"u55": "Ethos-U55, Corstone-300", "u85": "Ethos-U85, Corstone-320"}
@@ -41,11 +53,12 @@ KINDS = {"ops": "operators", "models": "networks"}
 INTEGER = "u55_INT or u85_INT"
 """pytest's expression for the tests of integer networks on both NPUs."""
 RUNNERS = tuple(
-    f"arm_test/arm_semihosting_executor_runner_corstone-{board}/arm_executor_runner"
+    f"arm_test/arm_semihosting_executor_runner_{kernels}corstone-{board}/arm_executor_runner"
+    for kernels in ("", "portable-ops_")
     for board in ("300", "320")
 )
-PASSED, EXPECTED, SKIPPED, DIFFERENT = "passed", "fails as expected", "skipped", "different"
-CHUNK = 30
+"""Without the first two the suite expects all tests to fail; some use the others."""
+CHUNK = 60
 """Tests that one process of pytest runs."""
 _PYTEST = Path(__file__).with_name("quick_pytest.py")
 _SETTINGS = {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
@@ -183,8 +196,10 @@ def cause(result: ArmTestResult) -> str:
     return next(causes, UNKNOWN)
 
 
-def record(results: Sequence[ArmTestResult], version: str, about: str) -> Record:
-    """Return the record of results: a row for each kind and NPU.
+def record(
+    results: Sequence[ArmTestResult], version: str, about: str, before: Sequence[Group] = ()
+) -> Record:
+    """Return the record of results: a row for each kind and NPU, and other rows as they were.
 
     What the suite expects to fail, or skips, is not tried.
     """
@@ -199,8 +214,19 @@ def record(results: Sequence[ArmTestResult], version: str, about: str) -> Record
         about=about,
         measured=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
         command=f"{PYTHON}=PYTHON {ROOT}=FOLDER python -m tests.suites.executorch",
-        rows=tuple(_row(*place, each) for place, each in rows.items() if each),
+        rows=(
+            *(_row(*place, each) for place, each in rows.items() if each),
+            *(row for row in before if not any(_is_of(row, *at) for at in rows if rows[at])),
+        ),
     )
+
+
+def _title(kind: str, npu: str) -> str:
+    return f"{KINDS[kind]}, integers, {NPUS[npu]}"
+
+
+def _is_of(row: Group, kind: str, npu: str) -> bool:
+    return row.group.partition(";")[0] == _title(kind, npu)
 
 
 def _row(kind: str, npu: str, results: Sequence[ArmTestResult]) -> Group:
@@ -209,7 +235,7 @@ def _row(kind: str, npu: str, results: Sequence[ArmTestResult]) -> Group:
     expected = f"; {ends[EXPECTED]} more fail, as the suite expects" if ends[EXPECTED] else ""
     skipped = f"; the suite skips {ends[SKIPPED]} more" if ends[SKIPPED] else ""
     return Group(
-        group=f"{KINDS[kind]}, integers, {NPUS[npu]}{expected}{skipped}",
+        group=f"{_title(kind, npu)}{expected}{skipped}",
         tried=ends[PASSED] + len(apart),
         passed=ends[PASSED],
         refused={},
@@ -217,15 +243,17 @@ def _row(kind: str, npu: str, results: Sequence[ArmTestResult]) -> Group:
     )
 
 
-def _about(count: int, seed: int, results: Sequence[ArmTestResult]) -> str:
-    kinds = Counter(result.kind for result in results)
+def _about(order: Sequence[str], seed: int, ends: Mapping[str, str]) -> str:
+    ran = " and ".join(f"{first:,} to {last:,}" for first, last in stretches(order, ends))
     return (
-        f"Of {count:,} tests of operators for integers on Ethos-U55 and U85, {kinds['ops']} ran, "
-        f"drawn at random (seed {seed}; some chunks of the order were stopped and left out); and "
-        f"{kinds['models']} of those of whole networks that need no download. Each quantizes a "
-        "network, compiles it with Vela, runs it in ExecuTorch's arm_executor_runner on the "
-        "program with the FVP's name, by semihosting, and compares the outputs with PyTorch's. "
-        "The runner is built as setup_testing.sh does, with Arm's ethos-u-core-platform 24.08."
+        f"Of {len(order):,} tests of operators for integers on Ethos-U55 and U85, {len(ends):,} "
+        f"ran, drawn at random: of the order that seed {seed} draws, those from {ran}. Of the "
+        "networks, those ran that need no download. Each test quantizes a network, compiles it "
+        "with Vela, runs it in ExecuTorch's arm_executor_runner on the program with the FVP's "
+        "name, by semihosting, and compares the outputs with PyTorch's. The runner is built as "
+        "setup_testing.sh does, with Arm's ethos-u-core-platform 24.08. The networks ran on "
+        "2026-11-29. The conditionals and loops in the last row ran on 2026-11-27, in a runner "
+        "with start-up code of our own."
     )
 
 
@@ -238,25 +266,40 @@ def main() -> int:
     parser.add_argument("--kind", choices=KINDS, default="ops")
     parser.add_argument("--log", type=Path, help="a file with a line of JSON for each result")
     parser.add_argument("--workers", type=int, default=1, help="processes of pytest at a time")
+    parser.add_argument("--afresh", action="store_true", help="run what has run earlier, too")
     parser.add_argument("--minutes", type=float, help="start no tests after this time")
     parser.add_argument("--record", type=Path, nargs="+", help="write the record from such files")
     asked = parser.parse_args()
     if why := lacking():
         parser.error(why)
-    names = collect(asked.only, asked.kind)
     if asked.record:
-        results = latest(asked.record)
-        about = _about(len(names), asked.seed, results)
-        write_record(RECORDS / "executorch.json", record(results, _version(), about))
+        _add_to_record(latest(asked.record), asked.seed)
         return 0
-    done = {result.name for result in latest([asked.log])} if asked.log else set()
-    drawn = [name for name in draw(names, asked.count, asked.seed) if name not in done]
+    order = draw(collect(asked.only, asked.kind), None, asked.seed)
+    ends = {} if asked.afresh else load_ends(ENDS, _version(), order)
+    ends.update((each.name, each.end) for each in latest([asked.log] if asked.log else []))
+    drawn = [name for name in order[: asked.count] if ends.get(name, DIFFERENT) == DIFFERENT]
     ends_s = time.monotonic() + 60 * asked.minutes if asked.minutes else math.inf
     chunks = [drawn[start : start + CHUNK] for start in range(0, len(drawn), CHUNK)]
     log = Log(asked.log)
     with ThreadPoolExecutor(asked.workers) as workers:
         clean = list(workers.map(lambda chunk: log.run(chunk, ends_s), chunks))
     return int(not all(clean))
+
+
+def _add_to_record(results: Sequence[ArmTestResult], seed: int) -> None:
+    """Add results to the record; those of operators to the ends of earlier sessions."""
+    names = set(collect(INTEGER))
+    order = draw(names, None, seed)
+    ends = load_ends(ENDS, _version(), order)
+    ends.update((result.name, result.end) for result in results if result.name in names)
+    store_ends(ENDS, _version(), order, ends)
+    new = {result.name for result in results}
+    old = [ArmTestResult(name, end) for name, end in ends.items() if name not in new]
+    path = RECORDS / "executorch.json"
+    before = record_of(load(path)).rows
+    about = _about(order, seed, ends)
+    write_record(path, record([*old, *results], _version(), about, before))
 
 
 def latest(logs: Sequence[Path]) -> list[ArmTestResult]:
@@ -266,7 +309,7 @@ def latest(logs: Sequence[Path]) -> list[ArmTestResult]:
     return list({result.name: result for result in results}.values())
 
 
-def draw(names: Sequence[str], count: int | None, seed: int) -> list[str]:
+def draw(names: Collection[str], count: int | None, seed: int) -> list[str]:
     """Draw tests, in the order in which they run: a smaller count is the start of a larger one."""
     order = sorted(names)
     random.Random(seed).shuffle(order)

@@ -7,12 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.suites import executorch
 from tests.suites.executorch import (
-    DIFFERENT,
-    EXPECTED,
     INTEGER,
-    PASSED,
-    SKIPPED,
     ArmTestResult,
     Log,
     cause,
@@ -23,10 +20,12 @@ from tests.suites.executorch import (
     record,
     run,
 )
+from tests.suites.executorch_ends import DIFFERENT, EXPECTED, PASSED, SKIPPED
+from tests.suites.page import Group, record_of, write_record
 from tests.suites.running import UNKNOWN
 from tests.support.fresh import fresh_seed
 from tests.support.needs import needs_executorch, needs_qemu
-from tests.support.pages import add_line
+from tests.support.pages import add_line, load
 
 COUNT = 4
 REPORT = """<testsuites><testsuite>
@@ -105,3 +104,65 @@ def test_networks_have_rows_of_their_own() -> None:
     network = ArmTestResult("models/test_ds_cnn.py::test_ds_cnn_u85_INT[a]", PASSED)
     *_, row = record([*RESULTS, network], "1.5.1", "It ran.").rows
     assert row.group == "networks, integers, Ethos-U85, Corstone-320" and row.passed == 1
+
+
+def test_rows_of_what_did_not_run_stay() -> None:
+    rows = record(RESULTS, "1.5.1", "It ran.").rows
+    networks = Group("networks, integers, Ethos-U55, Corstone-300", 7, 7, {}, {})
+    other = Group("operators, integers, and loops", 2, 2, {}, {})
+    old = Group(f"{rows[0].group}; the suite skips 10 more", 143, 143, {}, {})
+    assert record(RESULTS, "1.5.1", "It ran.", [old, networks, other]).rows == (
+        *rows,
+        networks,
+        other,
+    )
+    network = ArmTestResult("models/test_ds_cnn.py::test_ds_cnn_u55_INT", PASSED)
+    *_, row = record([network], "1.5.1", "It ran.", [networks]).rows
+    assert row.tried == 1
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Return a function that runs the program on 200 tests, and returns those that it started.
+
+    The 13th of them differs.
+    """
+    names = [f"ops/test_abs.py::test_abs_u55_INT[{number}]" for number in range(200)]
+    different = draw(names, None, 3)[12]
+    started: list[str] = []
+
+    def fake(chunk: list[str]) -> list[ArmTestResult]:
+        started.extend(chunk)
+        return [ArmTestResult(name, DIFFERENT if name == different else PASSED) for name in chunk]
+
+    write_record(tmp_path / "executorch.json", record(RESULTS[:1], "1.5.1", "It ran."))
+    for name, value in {
+        "ENDS": tmp_path / "ends",
+        "RECORDS": tmp_path,
+        "collect": lambda *_: names,
+        "lacking": lambda: None,
+        "run": fake,
+        "_version": lambda: "1.5.1",
+    }.items():
+        monkeypatch.setattr(executorch, name, value)
+
+    def main(*words: str | Path) -> list[str]:
+        started.clear()
+        monkeypatch.setattr("sys.argv", ["executorch", "--seed", "3", *map(str, words)])
+        executorch.main()
+        return list(started)
+
+    return main
+
+
+def test_sessions_add_up(session: Callable[..., list[str]], tmp_path: Path) -> None:
+    first = session("--count", 70, "--log", tmp_path / "first")
+    assert len(first) == 70 and session("--count", 70, "--log", tmp_path / "first") == [first[12]]
+    session("--record", tmp_path / "first")
+    second = session("--count", 100, "--log", tmp_path / "second")
+    assert len(second) == 31 and second[0] == first[12] and not set(second[1:]) & set(first)
+    assert session("--count", 70, "--afresh") == first
+    session("--record", tmp_path / "second")
+    (row,) = record_of(load(tmp_path / "executorch.json")).rows
+    assert (row.tried, row.passed, dict(row.different)) == (100, 99, {UNKNOWN: 1})
+    assert "those from 1 to 100." in load(tmp_path / "executorch.json")["about"]

@@ -3,6 +3,8 @@
 Both take seconds, so libraries are kept in the user's cache folder, by what they are made of.
 """
 
+import atexit
+import contextlib
 import hashlib
 import os
 import re
@@ -145,7 +147,8 @@ def _stored(stem: str, suffix: str, facts: object, build: Callable[[Path], Path]
     digest = hashlib.sha256(words.encode()).hexdigest()[:32]
     path = cache_folder() / "verilog" / f"{stem}-{digest}{suffix}"
     if path.is_file():
-        os.utime(path)
+        with contextlib.suppress(OSError):  # of another user
+            os.utime(path)
         return path
     with tempfile.TemporaryDirectory(prefix="ethosgen-") as folder:
         built = build(Path(folder).resolve())
@@ -159,7 +162,9 @@ def _stored(stem: str, suffix: str, facts: object, build: Callable[[Path], Path]
 
 @cache
 def _spare_folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="ethosgen-verilog-"))
+    folder = Path(tempfile.mkdtemp(prefix="ethosgen-verilog-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 @cache

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ethosgen.values.device import Device
 from ethosgen.values.errors import BuildError
+from ethosgen.values.grammar import counted
 
 _PORT = re.compile(
     r"^\s*VL_(?P<way>IN|OUT)(?:8|16|64|W)?\(&(?P<name>\w+),(?P<most>\d+),(?P<least>\d+)", re.M
@@ -28,6 +29,11 @@ class RtlPort:
     name: str
     is_input: bool
     bits: int
+
+    @property
+    def size(self) -> str:
+        """Its width and name, for a message."""
+        return f"{counted(self.bits, 'bit')} in '{self.name}'"
 
 
 @dataclass(frozen=True)
@@ -180,7 +186,7 @@ class Pinout:
             )
         for port in (*self.clocks, *self.resets, *self.high_resets, *self.interrupts, *self.busy):
             if port.bits != 1:
-                raise self._fault(f"has {port.bits} bits in '{port.name}', which must have 1")
+                raise self._fault(f"has {port.size}, which must have 1")
 
     def _registers(self, prefixes: Sequence[str]) -> dict[str, RtlPort]:
         if not prefixes:
@@ -195,7 +201,7 @@ class Pinout:
         for name in ("paddr", "awaddr", "araddr"):
             if name in ports and ports[name].bits < needed:
                 raise self._fault(
-                    f"has {ports[name].bits} bits in '{ports[name].name}', but registers = "
+                    f"has {ports[name].size}, but registers = "
                     f"0x{self._device.register_bytes:x} needs {needed}"
                 )
         return ports
@@ -228,9 +234,7 @@ class Pinout:
             if port.is_input != role.is_input:
                 raise self._fault(f"has '{port.name}' in the wrong direction: it is an {way}")
             if role.bits and port.bits != role.bits:
-                raise self._fault(
-                    f"has {port.bits} bits in '{port.name}', but ethosgen's {bus} has {role.bits}"
-                )
+                raise self._fault(f"has {port.size}, but ethosgen's {bus} has {role.bits}")
             ports[role.name] = port
         return ports
 
@@ -242,12 +246,12 @@ class Pinout:
             return _REGISTER_BITS
         bits = next(iter(widths.values()))
         if len(set(widths.values())) > 1 or bits not in _DATA_BITS:
-            sizes = " and ".join(f"{width} bits in '{name}'" for name, width in widths.items())
+            sizes = " and ".join(self.memory[name].size for name in widths)
             known = ", ".join(map(str, _DATA_BITS))
             raise self._fault(f"has {sizes} of its memory's port; use one width of {known}")
         if "wstrb" in self.memory and self.memory["wstrb"].bits != bits // 8:
             port = self.memory["wstrb"]
-            raise self._fault(f"has {port.bits} bits in '{port.name}', but needs {bits // 8}")
+            raise self._fault(f"has {port.size}, but needs {bits // 8}")
         return bits
 
     def _fault(self, what: str) -> BuildError:

@@ -62,7 +62,10 @@ UNCONNECTED: dict[str, tuple[Changes, str]] = {
         ((RTL, "[6:0]  paddr", "[4:0]  paddr"), (RTL, "paddr[6:2]", "{2'd0, paddr[4:2]}")),
         r"5 bits in 'paddr', but registers = 0x44 needs 7",
     ),
-    "an odd memory": (((RTL, "[31:0] m_axi_rdata", "[23:0] m_axi_rdata"),), "24 bits in 'rdata'"),
+    "an odd memory": (
+        ((RTL, "[31:0] m_axi_rdata", "[23:0] m_axi_rdata"),),
+        "24 bits in 'm_axi_rdata'",
+    ),
     "a wrong direction": (
         (
             (RTL, "output wire         pready", "input  wire         pready"),

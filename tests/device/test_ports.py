@@ -52,7 +52,7 @@ def test_names_have_prefixes_and_either_case() -> None:
         (APB.replace("&irq,0", "&irq,3"), "has 4 bits in 'irq', which must have 1"),
         (APB.replace("engine_PWRITE", "engine_write"), "no input 'engine_pwrite', which APB needs"),
         (APB + "VL_IN8(&psel,0,0);", "several ports for its registers, '…', 'engine_…'"),
-        (APB + READS.replace("127", "95"), "has 96 bits in 'rdata' of its memory's port; use"),
+        (APB + READS.replace("127", "95"), "has 96 bits in 'm_rdata' of its memory's port; use"),
         ("", "has no clock"),
     ],
 )

@@ -53,7 +53,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("host", "toml"),
     ("platforms",),
     ("plugins",),
-    ("values", "version"),
+    ("late_names", "values", "version"),
 )
 """The rooms from the top down: one imports only rooms on lower floors."""
 

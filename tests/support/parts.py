@@ -58,7 +58,10 @@ REQUIREMENTS = f"{PYPROJECT}: "
 """What comes before a requirement that has changed; it runs every part that is not drawn."""
 EVERY_TIME = (
     *(f"{_GENERATOR}{room}" for room in "platforms samples toml".split()),
-    *(f"{_GENERATOR}{name}.py" for name in "__init__ __main__ cli plugins relax version".split()),
+    *(
+        f"{_GENERATOR}{name}.py"
+        for name in "__init__ __main__ cli late_names plugins relax version".split()
+    ),
     f"{_GENERATOR}py.typed",
     *(".ci", ".pre-commit-config.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile"),
     *("README.md", "REUSE.toml", "tools", "zephyr_app", "Dockerfile", ".dockerignore"),

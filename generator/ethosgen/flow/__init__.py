@@ -7,8 +7,9 @@ are imported on first use, because compilers take seconds to load, and a worker 
 its own module.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from ethosgen.late_names import imported_on_use
 
 if TYPE_CHECKING:
     from ethosgen.flow.application import Feed
@@ -71,12 +72,7 @@ _NAMES_OF = {
 }
 
 if not TYPE_CHECKING:  # mypy would accept any name
-
-    def __getattr__(name: str) -> object:
-        for module, names in _NAMES_OF.items():
-            if name in names:
-                return getattr(import_module(f"{__name__}.{module}"), name)
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    __getattr__ = imported_on_use(__name__, _NAMES_OF)
 
 
 def __dir__() -> list[str]:

@@ -6,10 +6,10 @@ The names below are imported on first use, because the programs with the FVPs' n
 and need only `attach`.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ethosgen.backend.protocol import Attach, NpuModel, SharedMemory
+from ethosgen.late_names import imported_on_use
 
 if TYPE_CHECKING:
     from ethosgen.targets.kinds import (
@@ -68,12 +68,7 @@ _NAMES_OF = {
 }
 
 if not TYPE_CHECKING:  # mypy would accept any name
-
-    def __getattr__(name: str) -> object:
-        for module, names in _NAMES_OF.items():
-            if name in names:
-                return getattr(import_module(f"{__name__}.{module}"), name)
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    __getattr__ = imported_on_use(__name__, _NAMES_OF)
 
 
 def __dir__() -> list[str]:

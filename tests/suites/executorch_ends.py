@@ -20,7 +20,7 @@ ENDS = RECORDS / "executorch_ends.txt"
 
 
 def load_ends(path: Path, version: str, order: Sequence[str]) -> dict[str, str]:
-    """Return the ends of the tests that have run; none if they are of another order or version."""
+    """Return how each test ended; empty if the file is for another order or version."""
     title, *lines = path.read_text().splitlines() if path.exists() else [""]
     if title != _title(version, order):
         return {}
@@ -29,7 +29,7 @@ def load_ends(path: Path, version: str, order: Sequence[str]) -> dict[str, str]:
 
 
 def store_ends(path: Path, version: str, order: Sequence[str], ends: Mapping[str, str]) -> None:
-    """Write the ends of the tests that have run."""
+    """Write how each test ended."""
     letters = "".join(_LETTERS[ends[name]] if name in ends else _NOT_RUN for name in order)
     lines = (letters[start : start + _LINE] for start in range(0, len(letters), _LINE))
     path.write_text("\n".join([_title(version, order), *lines]) + "\n")

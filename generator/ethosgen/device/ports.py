@@ -159,7 +159,7 @@ class Pinout:
         return tuple(port for port in ports if port is not None and port.is_input == is_input)
 
     def _prefixes(self, name: str, is_input: bool) -> list[str]:
-        """Return what comes before a signal in the names of the ports that are it."""
+        """Return the prefixes of the ports whose names end with a signal's name."""
         return sorted(
             lower.removesuffix(name)
             for lower, port in self._ports.items()

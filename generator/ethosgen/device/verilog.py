@@ -176,7 +176,7 @@ def _our_texts() -> tuple[str, ...]:
 
 
 def _version(tool: Tool) -> str:
-    """Return what identifies a program: its path and its version."""
+    """Return a program's path and version."""
     path = tool.find()
     return f"{path} {_asked(path)}"
 

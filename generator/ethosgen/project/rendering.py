@@ -347,8 +347,14 @@ def _handover_facts(handover: Handover | None, board: Board) -> dict[str, Any] |
 
 
 def _lines(handover: Handover | None, board: Board) -> Sequence[LinkLine]:
-    """Return the board's lines that an element uses: those before it, and those behind it."""
-    return board.links[: handover.lines] if handover else ()
+    """Return the board's lines that an element uses: those before it, and those behind it.
+
+    Only the router of a mesh uses their transmit interrupts.
+    """
+    lines = board.links[: handover.lines] if handover else ()
+    if handover and handover.mesh:
+        return lines
+    return [line.model_copy(update={"tx_irq": None}) for line in lines]
 
 
 def _ways_facts(

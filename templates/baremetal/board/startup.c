@@ -256,7 +256,7 @@ __attribute__((section(".vectors"), used)) static const function vectors[16 + IR
 {% if handover %}
 {% for link in handover.links %}
     [16 + IRQ_LINK_{{ loop.index0 }}] = Link_{{ loop.index0 }}_Handler,
-{% if link.tx_irq is not none and handover.mesh %}
+{% if link.tx_irq is not none %}
     [16 + IRQ_LINK_{{ loop.index0 }}_TX] = Link_{{ loop.index0 }}_Handler,
 {% endif %}
 {% endfor %}

@@ -21,7 +21,7 @@
 {% if handover %}
 {% for link in handover.links %}
 #define IRQ_LINK_{{ loop.index0 }} {{ link.rx_irq }}u
-{% if link.tx_irq is not none and handover.mesh %}
+{% if link.tx_irq is not none %}
 #define IRQ_LINK_{{ loop.index0 }}_TX {{ link.tx_irq }}u
 {% endif %}
 {% endfor %}

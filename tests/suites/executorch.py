@@ -41,7 +41,7 @@ from tests.suites.executorch_ends import (
     store_ends,
     stretches,
 )
-from tests.suites.fvp_programs import installed_fvps
+from tests.suites.fvp_forks import forked_fvps
 from tests.suites.page import RECORDS, Group, Record, record_of, write_record
 from tests.suites.running import UNKNOWN
 from tests.support.pages import add_line, load, load_lines
@@ -173,7 +173,7 @@ def _pytest(
     arguments: Sequence[str], folder: Path | None = None
 ) -> "subprocess.CompletedProcess[str]":
     """Run the suite's pytest without this project's settings, with our programs first on PATH."""
-    with installed_fvps() as fvps:
+    with forked_fvps() as fvps:
         python = Path(os.environ[PYTHON])
         path = os.pathsep.join(map(str, [fvps, python.parent, os.environ["PATH"]]))
         left_out = ["no:cacheprovider", "no:unraisableexception"]

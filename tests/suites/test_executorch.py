@@ -1,6 +1,8 @@
 """ExecuTorch's tests of its Arm backend pass on the programs with the FVPs' names."""
 
+import os
 import random
+import subprocess
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 from tests.suites import executorch
 from tests.suites.executorch import (
     INTEGER,
+    PYTHON,
     ArmTestResult,
     Log,
     cause,
@@ -28,6 +31,20 @@ from tests.support.needs import needs_executorch, needs_qemu
 from tests.support.pages import add_line, load
 
 COUNT = 4
+RANGES = """
+import torch
+from quick_pytest import quick_search
+from torchao.quantization.pt2e.observer import HistogramObserver
+
+search = HistogramObserver._non_linear_param_search
+for seed in range(20):
+    torch.manual_seed(seed)
+    observer = HistogramObserver(dtype=torch.int8)
+    for values in (torch.randn(50) * 10.0 ** (seed % 5 - 2), torch.rand(200).exp()):
+        observer(values)
+    assert quick_search(search)(observer) == search(observer), seed
+"""
+"""Compares the range that PyTorch finds for a histogram with that of quick_pytest."""
 REPORT = """<testsuites><testsuite>
 <testcase classname="ops.test_abs" name="test_abs_u55_INT[zeros]" time="2.5" />
 <testcase classname="ops.test_abs" name="test_abs_u85_INT[zeros]"><failure message="RuntimeError">
@@ -61,6 +78,12 @@ def test_a_part_of_the_suite_passes(record_property: Callable[[str, object], Non
     assert len(results) == COUNT
     apart = [result for result in results if result.end == DIFFERENT]
     assert not [result for result in apart if cause(result) == UNKNOWN], results
+
+
+@needs_executorch
+@pytest.mark.slow
+def test_ranges_of_histograms_are_pytorchs() -> None:
+    subprocess.run([os.environ[PYTHON], "-c", RANGES], cwd=Path(__file__).parent, check=True)
 
 
 def test_a_report_is_read() -> None:

@@ -14,6 +14,7 @@ with `translates` how a new operator becomes one of ours.
 `partition_for_accelerators` does the same for one's own accelerators and libraries of kernels.
 `save_tflite` writes a module as a file for ethosgen's commands, `to_project` its firmware.
 `from_exported_program` reads the quantized programs of PyTorch that TVM's importer refuses.
+`RemoteDevice` runs single PrimFuncs on a board or QEMU, and `tune` finds a schedule by their times.
 
 importing   PyTorch's programs as modules
 preparation checks modules
@@ -24,12 +25,16 @@ island      composites and partitions as networks
 simulation  the partitions as functions that TVM calls
 report      what a partitioned module says
 saving      modules as .tflite files, and as firmware
+functions   PrimFuncs as C, and a network that calls them
+device      a board that runs PrimFuncs
+tuning      schedules by what a device takes for them
 
 Users import it as ethosgen.relax.
 """
 
 from ethosgen.frontend.relax.patterns import PATTERNS, Composite
 from ethosgen.frontend.relax.site import Site, translates
+from ethosgen_relax.device import DeviceRun, RemoteDevice
 from ethosgen_relax.importing import from_exported_program
 from ethosgen_relax.partition import (
     partition_for_accelerators,
@@ -40,12 +45,17 @@ from ethosgen_relax.partition import (
 from ethosgen_relax.report import Support, support_report
 from ethosgen_relax.saving import save_tflite, to_project
 from ethosgen_relax.simulation import simulate_accelerators, simulate_ethosu
+from ethosgen_relax.tuning import TriedSchedule, Tuned, tiles, tune
 
 __all__ = [
     "PATTERNS",
     "Composite",
+    "DeviceRun",
+    "RemoteDevice",
     "Site",
     "Support",
+    "TriedSchedule",
+    "Tuned",
     "from_exported_program",
     "partition_for_accelerators",
     "partition_for_arm_compute_lib",
@@ -55,6 +65,8 @@ __all__ = [
     "simulate_accelerators",
     "simulate_ethosu",
     "support_report",
+    "tiles",
     "to_project",
     "translates",
+    "tune",
 ]

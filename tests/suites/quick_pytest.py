@@ -2,10 +2,12 @@
 
 Python looks for garbage less often. PyTorch's list of operators, which each export looks up
 several times for each namespace, is looked up once, and only creates the operators that are new.
-Kernels are registered without the annotations that PyTorch evaluates for each of them. The search
-for the range of a histogram compares NumPy's numbers, not tensors of one element.
+Kernels are made once, and registered without the annotations that PyTorch evaluates for each of
+them. The search for the range of a histogram compares NumPy's numbers, not tensors of one element.
+What says where a node comes from never changes, so it is not copied.
 """
 
+import functools
 import gc
 import sys
 from collections.abc import Callable
@@ -18,6 +20,7 @@ from torch._C import DispatchKey
 from torch._export import utils
 from torch._ops import OperatorBase
 from torch.export import decomp_utils, exported_program
+from torch.fx.traceback import NodeSource
 from torchao.quantization.pt2e.observer import HistogramObserver
 
 _seen: set[str] = set()
@@ -77,6 +80,9 @@ if __name__ == "__main__":
     for module in (utils, decomp_utils, exported_program):
         module._collect_all_valid_cia_ops = collect_operators
     OperatorBase.py_impl = py_impl
+    make_kernel = functools.cache(exported_program.autograd_not_implemented)
+    exported_program.autograd_not_implemented = make_kernel
+    NodeSource.__deepcopy__ = lambda source, _: source
     HistogramObserver._non_linear_param_search = quick_search(
         HistogramObserver._non_linear_param_search
     )

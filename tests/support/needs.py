@@ -51,6 +51,7 @@ needs_models = pytest.mark.models
 needs_zephyr = pytest.mark.zephyr
 needs_cmsis_nn = pytest.mark.cmsisnn
 needs_tflm = pytest.mark.tflm
+needs_litert = pytest.mark.litert
 needs_mlperf = pytest.mark.mlperf
 needs_executorch = pytest.mark.executorch
 needs_fvp_programs = pytest.mark.fvpprograms
@@ -168,6 +169,7 @@ NEEDS: dict[str, tuple[str, Callable[..., str | None]]] = {
         "reads a checkout of tflite-micro",
         lambda: _without_variable("TFLITE_MICRO_PATH"),
     ),
+    "litert": ("reads LiteRT's zip tests", lambda: _without_variable("LITERT_ZIPS")),
     "mlperf": ("runs the runner in a checkout of MLPerf Tiny", _without_mlperf),
     "executorch": ("runs ExecuTorch's tests in its runner", _without_executorch),
     "fvpprograms": (

@@ -19,7 +19,27 @@ def check(network: Network) -> None:
     _check_ends(network)
     _refuse_dynamic(network)
     _refuse_zero_scales(network)
+    _refuse_computed_shapes(network)
     check_dataflow(network)
+
+
+_SHAPE_OPERANDS = {"FILL": 0, "BROADCAST_TO": 1, "TILE": 1}
+"""Operators whose output's shape is in an operand."""
+
+
+def _refuse_computed_shapes(network: Network) -> None:
+    """Refuse a shape that is an input of the network: a firmware's buffers have fixed sizes."""
+    graph = network.graph
+    for operator in graph.operators:
+        place = _SHAPE_OPERANDS.get(operator.code)
+        if place is None or len(operator.inputs) <= place:
+            continue
+        if operator.inputs[place] in graph.inputs:
+            raise UnsupportedError(
+                f"'{network.name}': {operator.code} makes '{graph.output_name(operator)}' in a "
+                f"shape that is the network's input '{graph.tensors[operator.inputs[place]].name}'"
+                "; convert the network again with this shape as a constant"
+            )
 
 
 def _check_ends(network: Network) -> None:

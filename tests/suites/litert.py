@@ -1,0 +1,254 @@
+"""LiteRT's zip tests, which its own generator writes, run against ethosgen.
+
+    LITERT_PATH=TREE LITERT_ZIPS=FOLDER python -m tests.suites.litert --write [SET ...]
+    LITERT_PATH=TREE LITERT_ZIPS=FOLDER python -m tests.suites.litert [--on cpu ...] [--part N]
+
+The first command writes a zip file for each operator, by TensorFlow in the environment `keras`.
+A test is a network with inputs and TensorFlow's outputs. The suite allows a difference, a large one
+for quantized networks; so the outputs must equal those of the oracle, too.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter
+
+from ethosgen.frontend import read_source
+from ethosgen.frontend.tflite.identifier import FORMAT
+from ethosgen.host.environments import ENVIRONMENTS
+from ethosgen.values.errors import EthosgenError
+from ethosgen.values.network import Network, Tensor
+from ethosgen.values.outcome import Arrays
+from ethosgen.values.source import Source
+from ethosgen.verdict.judgement import golden_answer
+from tests.suites import litert_generation
+from tests.suites.golden_tests import DIFFERENT, PASSED, REFUSED, Array, GoldenResult, run_samples
+from tests.suites.running import GoldenSuite, commit_of, run_main
+
+VARIABLE, ZIPS = "LITERT_PATH", "LITERT_ZIPS"
+QUANTIZED = "fully_quantize=True"
+OPEN = "an open shape, for which the test has several sizes"
+_SIGNATURE = "serving_default"
+_WRITE_S = 3600
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The suite's tolerance: `relative`, or `absolute` for values below `relative`.
+
+    A quantized output may be `steps` steps away (tflite_driver.cc, result_expectations.cc).
+    """
+
+    relative: float
+    absolute: float
+
+    def far(self, ours: Array, theirs: Array) -> Array:
+        """Return where outputs are too far from TensorFlow's."""
+        ours, theirs = ours.astype(np.float32), theirs.astype(np.float32)
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(ours - theirs)
+            small = np.abs(theirs) < self.relative
+            limit = np.where(small, self.absolute, self.relative * np.abs(theirs))
+            far: Array = (apart > limit) & ~(np.isnan(ours) & np.isnan(theirs))
+            far |= np.isnan(ours) != np.isnan(theirs)
+        return far
+
+
+FLOATS, INTEGERS = Limits(1e-2, 1e-4), Limits(0.2, 0.1)
+"""For float networks, and for those that are quantized."""
+STEPS, STEPS_16 = 4, 4 * 255
+"""The steps that a quantized output of 8 or of 16 bits may differ by."""
+
+
+@dataclass(frozen=True)
+class ZipTest:
+    """One test: the network's file, and its inputs and outputs by their names in the signature."""
+
+    label: str
+    model: bytes
+    inputs: dict[str, Array]
+    outputs: dict[str, Array]
+
+    def arrays(self, kind: str) -> list[Array]:
+        """Return the inputs or outputs in the order of the network's."""
+        named = self.inputs if kind == "inputs" else self.outputs
+        interpreter = Interpreter(model_content=self.model)
+        details = getattr(interpreter, f"get_{kind[:-1]}_details")()
+        runner = interpreter.get_signature_runner(_SIGNATURE)
+        places = getattr(runner, f"get_{kind[:-1]}_details")()
+        by_index = {
+            detail["index"]: named.get(name, np.zeros(detail["shape"], detail["dtype"]))
+            for name, detail in places.items()
+        }  # an input that no test gives is zero
+        return [by_index[detail["index"]] for detail in details]
+
+
+def write(names: list[str]) -> None:
+    """Write the zip files of sets, all by default, unless they are there."""
+    python = ENVIRONMENTS["keras"].find()
+    tree, folder = Path(os.environ[VARIABLE]), Path(os.environ[ZIPS])
+    partial = folder / "partial"
+    partial.mkdir(parents=True, exist_ok=True)
+    for name in names or sets(tree):
+        if (folder / f"{name}.zip").exists():
+            continue
+        done = subprocess.run(
+            [python, litert_generation.__file__, tree, partial, name],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_WRITE_S,
+            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},
+        )
+        if done.returncode == 0:
+            (partial / f"{name}.zip").rename(folder / f"{name}.zip")
+        last = done.stderr.strip().splitlines()[-1:] if done.returncode else ["written"]
+        sys.stdout.write(f"{name}: {''.join(last)}\n")
+        sys.stdout.flush()
+
+
+def sets(tree: Path) -> list[str]:
+    """Return the names of the sets that LiteRT's own build generates."""
+    text = (tree / "tflite" / "testing" / "build_def.bzl").read_text()
+    (listed,) = re.findall(r"def generated_test_models\(\):\s+return \[(.*?)\]", text, re.DOTALL)
+    return re.findall(r'^\s*"(\w+)"', listed, re.MULTILINE)
+
+
+@cache
+def _places() -> dict[str, tuple[Path, str, str]]:
+    """Return by a test's name its zip file, the start of its members' names, and its label."""
+    places = {}
+    for path in sorted(Path(os.environ[ZIPS]).glob("*.zip")):
+        with zipfile.ZipFile(path) as archive:
+            lines = archive.read("manifest.txt").decode().splitlines()
+        for line in lines:
+            member, _, label = line.partition(" ")
+            title = (label or member).rpartition("/")[2].removeprefix(f"{path.stem}_")
+            places[f"{path.stem}/{title}"] = path, member, label or member
+    return places
+
+
+def names() -> list[str]:
+    """Return the names of all tests: the set, and the parameters."""
+    return list(_places())
+
+
+def load(name: str) -> ZipTest:
+    """Return a test."""
+    path, member, label = _places()[name]
+    with zipfile.ZipFile(path) as archive:
+        model = archive.read(f"{member}.bin")
+        inputs, outputs = read_examples(archive.read(f"{member}.inputs").decode())
+    return ZipTest(label, model, inputs, outputs)
+
+
+def read_examples(text: str) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Read inputs and outputs, each of four lines: name, dtype, shape and values."""
+    lines = [line.partition(",") for line in text.splitlines()[1:]]
+    groups: list[dict[str, Array]] = []
+    for i, (word, _, value) in enumerate(lines):
+        if word in ("inputs", "outputs"):
+            groups.append({})
+        elif word == "name":
+            dtype, shape, values = (lines[i + k][2] for k in (1, 2, 3))
+            groups[-1][value] = _array(dtype, shape, values)
+    inputs, outputs = groups
+    return inputs, outputs
+
+
+def _array(dtype: str, shape: str, values: str) -> Array:
+    numbers = values.split(",") if values else []
+    sizes = [int(size) for size in shape.split(",") if size]
+    if dtype.startswith(("|S", "object", "complex")):
+        return np.array(numbers[:0], dtype="O")  # ethosgen refuses these before it reads them
+    return np.array(numbers, np.float64).astype(dtype).reshape(sizes)
+
+
+def run_named(name: str, on: str) -> GoldenResult:
+    """Run one test in this process."""
+    group, _, title = name.partition("/")
+    test = load(name)
+    try:
+        network = read_source(Source(FORMAT, f"{group}.tflite", test.model))
+        inputs = test.arrays("inputs")
+        if [array.shape for array in inputs] != [tensor.shape for tensor in network.inputs]:
+            return GoldenResult(group, title, on, REFUSED, OPEN)
+        sample = {
+            tensor.name: array.astype(tensor.dtype)
+            for tensor, array in zip(network.inputs, inputs, strict=True)
+        }
+        outputs, on_npu = run_samples(network, [sample], on)
+    except EthosgenError as error:
+        return GoldenResult(group, title, on, REFUSED, str(error))
+    return replace(_judged(test, network, sample, outputs[0], name, on), on_npu=on_npu)
+
+
+def _judged(
+    test: ZipTest, network: Network, sample: Arrays, outputs: Arrays, name: str, on: str
+) -> GoldenResult:
+    group, _, title = name.partition("/")
+    compared = golden_answer(network, [sample]).against([outputs])
+    limits = INTEGERS if QUANTIZED in test.label else FLOATS
+    pairs = [
+        (tensor, outputs[tensor.name], theirs)
+        for tensor, theirs in zip(network.outputs, test.arrays("outputs"), strict=True)
+    ]
+    far = sum(int(_far(*pair, limits).sum()) for pair in pairs)
+    result = GoldenResult(
+        group,
+        title,
+        on,
+        PASSED,
+        elements=compared.elements,
+        unequal=compared.mismatches,
+        most=compared.max_abs_diff,
+        like_oracle=compared.mismatches == 0,
+    )
+    if compared.mismatches:
+        why = f"{compared.mismatches} of {compared.elements} differ from the oracle's"
+        return replace(result, end=DIFFERENT, why=why)
+    if far:
+        return replace(result, end=DIFFERENT, why=f"{far} of {compared.elements} differ")
+    return result
+
+
+def _far(tensor: Tensor, ours: Array, theirs: Array, limits: Limits) -> Array:
+    if ours.shape != theirs.shape:
+        return np.ones(1, bool)
+    if len(tensor.scales) != 1 or tensor.dtype == "uint8":
+        return limits.far(ours, theirs)
+    steps = STEPS_16 if tensor.dtype == "int16" else STEPS
+    floats = tensor.scales[0] * (ours.astype(np.float64) - tensor.first_zero_point)
+    return np.asarray(np.abs(floats - theirs) > steps * tensor.scales[0])
+
+
+SUITE = GoldenSuite(
+    "litert",
+    "LiteRT, zip tests",
+    "Networks of one operator or a few, which LiteRT's generator makes by TensorFlow for each "
+    "operator with many parameters, in floats and quantized. The outputs must be within the "
+    "suite's tolerance of TensorFlow's, and equal to the oracle's.",
+    lambda: commit_of(Path(os.environ[VARIABLE])),
+    names,
+    run_named,
+    variable=f"{VARIABLE}=TREE {ZIPS}",
+)
+
+
+def main(arguments: list[str]) -> int:
+    """Write zip files, or run the tests."""
+    if arguments[:1] == ["--write"]:
+        write(arguments[1:])
+        return 0
+    return run_main(SUITE)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -26,6 +26,7 @@ from ethosgen.values.report import Report
 from ethosgen.values.watch import Watch
 from ethosgen.verdict import judgement
 from ethosgen.verdict.judgement import Inputs
+from tests.support.network_file import Spec
 from tests.support.networks import NetworkBuilder
 from tests.support.signal_networks import plain, window
 
@@ -79,6 +80,17 @@ def test_litert_decides_where_tflite_micro_answers_by_chance(tmp_path: Path) -> 
     assert report.passed and report.golden is not None
     assert (report.golden.oracle, report.golden.elements) == ("litert", 1280)
     assert "never sets" in report.golden.note
+
+
+def test_litert_decides_where_tflite_micro_has_no_room_for_a_shape(tmp_path: Path) -> None:
+    """It overwrites memory, and answers NaN; LiteRT's zip tests have such a product."""
+    net = NetworkBuilder("product")
+    shape, dtype = (2,) * 8, "float32"
+    inputs = [net.input(shape, dtype, None) for _ in range(2)]
+    net.operator("MUL", inputs, [Spec(shape, dtype, None)], {"fused_activation_function": "NONE"})
+    report = _simulate(net.build(), tmp_path, "none")
+    assert report.passed and report.golden is not None and report.golden.oracle == "litert"
+    assert "MUL of 8 dimensions in room for 5" in report.golden.note
 
 
 def test_only_the_version_changes_for_litert() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.oracle import litert
-from ethosgen.values.network import Network, Operator, Tensor
+from ethosgen.values.network import ABSENT, Network, Operator, Tensor
 
 Array = np.ndarray[Any, Any]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -30,22 +30,32 @@ ODD = {
 """TensorFlow Lite Micro's behaviour, by operator and type of its first input."""
 
 
-def answers_by_chance(code: str, dtype: str) -> bool:
-    """Return whether TensorFlow Lite Micro computes an operator with uninitialized values.
+MOST_DIMENSIONS = 5
+"""The dimensions of TensorFlow Lite Micro's RuntimeShape (kernels/internal/runtime_shape.h)."""
+_BY_BYTES = frozenset({"EXPAND_DIMS", "RESHAPE", "SQUEEZE"})
+"""Operators that copy bytes, whatever the shape."""
 
-    These are SPACE_TO_BATCH_ND's padding value and int16 GREATER's multipliers; the results vary.
+
+def chance_of(operator: Operator, tensors: Sequence[Tensor]) -> str:
+    """Return why TensorFlow Lite Micro answers an operator by chance, "" if it does not.
+
+    SPACE_TO_BATCH_ND's padding value and int16 GREATER's multipliers are never set. A shape of more
+    dimensions than it has room for overwrites what lies behind: only debug builds check.
     """
-    return code == "SPACE_TO_BATCH_ND" or (code, dtype) == ("GREATER", "int16")
+    code, dtype = operator.code, tensors[operator.inputs[0]].dtype if operator.inputs else ""
+    if code == "SPACE_TO_BATCH_ND" or (code, dtype) == ("GREATER", "int16"):
+        return f"{code} of {dtype} with values that it never sets"
+    ends = (tensors[i] for i in (*operator.inputs, *operator.outputs) if i != ABSENT)
+    most = max((len(tensor.shape) for tensor in ends), default=0)
+    if most > MOST_DIMENSIONS and code not in _BY_BYTES:
+        return f"{code} of {most} dimensions in room for {MOST_DIMENSIONS}"
+    return ""
 
 
 def operator_by_chance(network: Network) -> str:
-    """Return the first operator that TensorFlow Lite Micro answers by chance, "" if none."""
-    for graph in network.graphs:
-        for op in graph.operators:
-            dtype = graph.tensors[op.inputs[0]].dtype if op.inputs else ""
-            if answers_by_chance(op.code, dtype):
-                return f"{op.code} of {dtype}"
-    return ""
+    """Return what TensorFlow Lite Micro answers by chance, of the first such operator."""
+    reasons = (chance_of(op, graph.tensors) for graph in network.graphs for op in graph.operators)
+    return next(filter(None, reasons), "")
 
 
 _AWAITING = ("SignalFramer", "SignalStacker")

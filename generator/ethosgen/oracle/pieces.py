@@ -12,7 +12,7 @@ from ethosgen.oracle import litert, tflm, tosa
 from ethosgen.oracle.excerpt import single_operator
 from ethosgen.oracle.interpreters import Array, ask_child, file_of
 from ethosgen.oracle.oddities import (
-    answers_by_chance,
+    chance_of,
     may_be_undefined,
     undefined_elements,
     when_undefined,
@@ -163,8 +163,7 @@ def _run_pieces(
 def _part(piece: Network, indices: Mapping[str, int]) -> Part:
     (operator,) = piece.graph.operators
     files = [(litert.NAME, litert.for_litert(piece), 0)]
-    dtype = piece.graph.tensors[operator.inputs[0]].dtype if operator.inputs else ""
-    if not answers_by_chance(operator.code, dtype):
+    if not chance_of(operator, piece.graph.tensors):
         files.insert(0, (tflm.NAME, file_of(piece), tflm.arena_bytes(piece)))
     outputs = [(indices[tensor.name], tensor.shape, tensor.dtype) for tensor in piece.outputs]
     return operator.code, files, [indices[tensor.name] for tensor in piece.inputs], outputs

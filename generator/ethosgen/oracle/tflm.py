@@ -49,13 +49,12 @@ def golden_outputs(
 
     Raises InputError for inputs that do not fit the network or a network that crashes the
     interpreter, and UnsupportedError for one that TFLite Micro cannot run, on which it aborts, or
-    that it computes with uninitialized values.
+    that it answers by chance.
     """
     _require()
     if by_chance := operator_by_chance(network):
         raise UnsupportedError(
-            f"TFLite Micro computes {by_chance} with values that it never sets; its answer for "
-            f"'{network.name}' varies"
+            f"TFLite Micro computes {by_chance}; its answer for '{network.name}' varies"
         )
     inputs = ordered_inputs(network, samples)
     data = network.source.data if network.compression and network.source else file_of(network)

@@ -12,6 +12,7 @@ from ethosgen.frontend import read
 from ethosgen.frontend.tflite.reader import parse_network
 from ethosgen.values.errors import InputError, UnsupportedError
 from ethosgen.values.network import ABSENT, Network
+from tests.support.control_networks import below, loop, plus_one, subgraph
 from tests.support.needs import needs_models
 from tests.support.network_file import Spec, packed, unpacked, with_signatures
 from tests.support.networks import NetworkBuilder
@@ -308,6 +309,19 @@ def test_a_shape_that_is_an_input_is_refused_with_its_name(code: str) -> None:
     (output,) = net.operator(code, operands, [Spec((1,), "int32", None)])
     with pytest.raises(UnsupportedError, match=rf"'shaped': {code} makes '.*' in a shape that is"):
         parse(net, output)
+
+
+def test_a_loop_whose_value_changes_its_shape_is_refused() -> None:
+    """LiteRT's zip tests have such a network: a list of tensors of a size that is computed."""
+    net = NetworkBuilder("growing")
+    start = [net.input((1,), "int32", None, 0), net.input((6,), "int32", None, 0)]
+    specs = [net.tensors[i] for i in start]
+    inner, (count, values) = subgraph("body", specs)
+    number = net.subgraph(inner, plus_one(inner, count), values)
+    last = loop(net, start, below(net, specs), number)[1]
+    net.tensors[last] = dataclasses.replace(net.tensors[last], shape=(1,))
+    with pytest.raises(UnsupportedError, match=r"WHILE makes '.*' of shape \[1\] from '.*\[6\]"):
+        parse(net, last)
 
 
 def test_what_only_moves_elements_may_have_a_scale_of_0() -> None:

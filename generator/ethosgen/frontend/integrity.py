@@ -20,6 +20,7 @@ def check(network: Network) -> None:
     _refuse_dynamic(network)
     _refuse_zero_scales(network)
     _refuse_computed_shapes(network)
+    _refuse_changed_shapes(network)
     check_dataflow(network)
 
 
@@ -40,6 +41,22 @@ def _refuse_computed_shapes(network: Network) -> None:
                 f"shape that is the network's input '{graph.tensors[operator.inputs[place]].name}'"
                 "; convert the network again with this shape as a constant"
             )
+
+
+def _refuse_changed_shapes(network: Network) -> None:
+    """Refuse a loop whose values change their shapes: each has one buffer."""
+    for graph in network.graphs:
+        for operator in graph.operators:
+            if operator.code != "WHILE":
+                continue
+            for before, after in zip(operator.inputs, operator.outputs, strict=False):
+                first, last = graph.tensors[before], graph.tensors[after]
+                if first.shape != last.shape:
+                    raise UnsupportedError(
+                        f"'{network.name}': WHILE makes '{last.name}' of shape {list(last.shape)} "
+                        f"from '{first.name}' of shape {list(first.shape)}; convert the network "
+                        "again with fixed shapes"
+                    )
 
 
 def _check_ends(network: Network) -> None:

@@ -13,7 +13,7 @@ from ethosgen.flow.firmware import build_project
 from ethosgen.host.resources import resource_folder
 from ethosgen.host.tools import QEMU_USER
 from ethosgen.platforms import LINUX
-from ethosgen.values.errors import DeviceFault
+from ethosgen.values.errors import DeviceFault, TargetError
 from ethosgen.values.plan import OffloadOptions
 from ethosgen.values.recipe import Recipe
 from ethosgen.values.report import Report
@@ -76,6 +76,22 @@ def test_a_device_reaches_nothing_but_the_programs_data(tmp_path: Path) -> None:
         "ETHOSGEN_DEVICE_ADDRESS(address) - 0x10000000u",
     )
     with pytest.raises(DeviceFault, match=r"matrix-engine.*0x7"):
+        flow.verify(_unchecked(engine), flow.RunOptions(Inputs(None, 1, 0)), watch=Watch())
+
+
+@needs_gcc
+@needs_qemu_user
+def test_a_failed_call_shows_the_devices_registers(tmp_path: Path) -> None:
+    engine = _changed(
+        tmp_path, "accelerator.toml", "registers = 0x68\n",
+        "registers = 0x68\nshown = { DONE = 0x08, STATUS = 0x0C }\n",
+    )  # fmt: skip
+    driver = tmp_path / ENGINE / "matrix_engine.c"
+    text = driver.read_text()
+    assert text.count("    return status;\n}") > 1
+    driver.write_text(text.replace("    return status;\n}", "    return status + 700;\n}", 1))
+    said = "which the driver of 'matrix-engine' returned; registers of 'matrix-engine': DONE is 0x1"
+    with pytest.raises(TargetError, match=said):
         flow.verify(_unchecked(engine), flow.RunOptions(Inputs(None, 1, 0)), watch=Watch())
 
 

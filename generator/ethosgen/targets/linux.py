@@ -71,6 +71,8 @@ class QemuUserTarget(PipedTarget):
         self._devices = devices
         self._models = DeviceProcesses()
         self._file: IO[bytes] | None = None
+        self._handle: int | None = None
+        """The devices' memory, which outlives the file's name."""
 
     @property
     def last_fault(self) -> Exception | None:
@@ -81,6 +83,19 @@ class QemuUserTarget(PipedTarget):
         """Raise TargetError with the program's output if it has ended, or a model's fault."""
         self._models.check()
         super().check()
+
+    def device_notes(self, is_late: bool) -> str:
+        """Return the models that hang, if a call is late, and the registers that devices show."""
+        notes = [f"; {why}" for why in self._models.stuck()] if is_late else []
+        if self._handle is not None:
+            for device, offset in zip(self._devices, self._offsets(), strict=True):
+                page = os.pread(self._handle, device.register_bytes, offset)
+                notes.append(device.registers_text(page))
+        return "".join(notes)
+
+    def _offsets(self) -> list[int]:
+        """Return where each device's registers are in the file."""
+        return list(accumulate((d.page_bytes for d in self._devices[:-1]), initial=0))
 
     def wait_for_exit(self) -> int | None:
         """Return the firmware's exit status; DeviceFault if a model never raised its interrupt."""
@@ -98,6 +113,9 @@ class QemuUserTarget(PipedTarget):
         super().close()
         self._models.stop()
         self.settle()
+        if self._handle is not None:
+            os.close(self._handle)
+            self._handle = None
 
     def _open(self) -> None:
         libraries = find_sysroot(self._board)
@@ -107,7 +125,8 @@ class QemuUserTarget(PipedTarget):
             self._start(command)
             return
         self._file = tempfile.NamedTemporaryFile(prefix="ethosgen-")  # noqa: SIM115 - see settle
-        self._start(command, self._start_models(self._file.fileno(), Path(self._file.name)))
+        self._handle = os.dup(self._file.fileno())
+        self._start(command, self._start_models(self._handle, Path(self._file.name)))
 
     def _start_models(self, handle: int, path: Path) -> dict[str, str]:
         """Start the models; return the variables that tell the program where the devices are."""
@@ -119,7 +138,7 @@ class QemuUserTarget(PipedTarget):
         variables = {
             f"{DEVICE_VARIABLE}MEMORY": f"{path}@{memory:#x}:{part[1]:#x}:{_SHARED_BYTES:#x}"
         }
-        for device, offset in zip(self._devices, accumulate(pages, initial=0), strict=False):
+        for device, offset in zip(self._devices, self._offsets(), strict=True):
             variables[f"{DEVICE_VARIABLE}{device.c_name.upper()}"] = f"{path}@{offset:#x}"
             self._models.start(device, shared, _BUS_ADDR + offset, [part])
         return variables

@@ -8,6 +8,7 @@ import pytest
 from ethosgen import flow
 from ethosgen.backend import load_wrapped, start_wrapped
 from ethosgen.device import verilog
+from ethosgen.host import kept_files
 from ethosgen.host.tools import VERILATOR
 from ethosgen.studies.acceptance import check_accelerator
 from ethosgen.studies.cost_tables import CostRequest, measure_costs
@@ -195,7 +196,7 @@ def test_a_waveform_of_each_device_is_written(
 
 @needs_verilator
 def test_a_model_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verilog, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(kept_files, "cache_folder", lambda: tmp_path / "cache")
     folder = new_device(tmp_path, is_verilog=True)
     (device,) = load_wrapped(str(folder)).devices
     library = verilog.stored_model(device)
@@ -205,7 +206,7 @@ def test_a_model_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     rtl.write_text(rtl.read_text().replace("4E45", "4E46"))
     assert verilog.stored_model(device) != library
     assert len(list((tmp_path / "cache" / "verilog").glob("model-*.so"))) == 2
-    monkeypatch.setattr(verilog, "cache_folder", lambda: Path("/dev/null"))
+    monkeypatch.setattr(kept_files, "cache_folder", lambda: Path("/dev/null"))
     assert verilog.stored_model(device).is_file()  # nothing can be kept
 
 

@@ -3,20 +3,14 @@
 Both take seconds, so libraries are kept in the user's cache folder, by what they are made of.
 """
 
-import atexit
-import contextlib
-import hashlib
 import os
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
 from ethosgen.device.ports import Pinout, read_ports
-from ethosgen.host.folders import cache_folder
-from ethosgen.host.kept_files import keep_file, modules_digest
+from ethosgen.host.kept_files import compiled_file, modules_digest
 from ethosgen.host.resources import template_folder
 from ethosgen.host.tools import HOST_GXX, VERILATOR, CommandError, Tool, run_command
 from ethosgen.values.device import Device
@@ -63,7 +57,7 @@ def stored_model(device: Device) -> Path:
         (classes / "ethosgen_ports.h").write_text(pinout.header())
         return _compile(device, classes, bool(settings.trace))
 
-    return _stored("model", ".so", facts, build)
+    return _stored("model.so", facts, build)
 
 
 def _verilate(device: Device, files: Sequence[str], options: Sequence[str], place: Path) -> None:
@@ -119,7 +113,7 @@ def _runtime(has_trace: bool) -> Path:
         _run_compiler([str(HOST_GXX.find()), "-r", *objects, "-o", str(joined)], "it")
         return joined
 
-    return _stored("verilator", ".o", (has_trace, _our_texts()), build)
+    return _stored("verilator.o", (has_trace, _our_texts()), build)
 
 
 def _cxx(has_trace: bool) -> list[str]:
@@ -140,31 +134,11 @@ def _run_compiler(command: Sequence[str], what: str) -> None:
         raise BuildError(f"{what} does not compile: {lines[0] if lines else error}") from None
 
 
-def _stored(stem: str, suffix: str, facts: object, build: Callable[[Path], Path]) -> Path:
-    """Return a file of the cache folder; `build` makes it in a folder if it is missing."""
+def _stored(name: str, facts: object, build: Callable[[Path], Path]) -> Path:
+    """Return a file that Verilator and the compiler make, from the cache folder if it is there."""
     ours = modules_digest(Path(__file__).parent)
-    words = repr((_version(VERILATOR), _version(HOST_GXX), ours, facts))
-    digest = hashlib.sha256(words.encode()).hexdigest()[:32]
-    path = cache_folder() / "verilog" / f"{stem}-{digest}{suffix}"
-    if path.is_file():
-        with contextlib.suppress(OSError):  # of another user
-            os.utime(path)
-        return path
-    with tempfile.TemporaryDirectory(prefix="ethosgen-") as folder:
-        built = build(Path(folder).resolve())
-        keep_file(path, built.read_bytes(), _MOST_KEPT, by_size=False)
-        if not path.is_file():  # the cache cannot be written
-            spare = _spare_folder() / path.name
-            shutil.copy(built, spare)
-            return spare
-    return path
-
-
-@cache
-def _spare_folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="ethosgen-verilog-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    tools = _version(VERILATOR), _version(HOST_GXX)
+    return compiled_file("verilog", name, (*tools, ours, facts), build, _MOST_KEPT)
 
 
 @cache

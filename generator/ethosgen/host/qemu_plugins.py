@@ -1,19 +1,17 @@
 """Plug-ins for QEMU, compiled for this machine and its QEMU's interface."""
 
-import hashlib
 import re
-import tempfile
 from pathlib import Path
 
-from ethosgen.host.folders import cache_folder
+from ethosgen.host.kept_files import compiled_file
 from ethosgen.host.tools import HOST_GCC, QEMU, CommandError, run_command
 from ethosgen.values.errors import ToolError
 
 _LIMIT_S = 60.0
 _VERSION = re.compile(r"version (\d+)\.")
 _FIRST_WITH_NEW_PLUGINS = 9
-_DIGEST = 16
-"""Digits of a digest in a file's name."""
+_MOST_KEPT = 16
+"""Plug-ins in the cache: there are a few, each for a version of ethosgen, QEMU and the compiler."""
 
 
 def stored_plugin(source: Path, what: str) -> Path:
@@ -22,16 +20,14 @@ def stored_plugin(source: Path, what: str) -> Path:
     `what` names it in messages. ToolError without a C compiler for this machine or QEMU, or if one
     of them fails.
     """
-    words = f"{_interface()} {HOST_GCC.find()} {source.read_text('utf-8')}"
-    digest = hashlib.sha256(words.encode()).hexdigest()[:_DIGEST]
-    plugin = cache_folder() / "plugins" / f"{source.stem}-{digest}.so"
-    if not plugin.exists():
-        plugin.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=plugin.parent) as folder:
-            built = Path(folder) / plugin.name
-            _build(source, built, what)
-            built.replace(plugin)
-    return plugin
+
+    def build(into: Path) -> Path:
+        plugin = into / f"{source.stem}.so"
+        _build(source, plugin, what)
+        return plugin
+
+    facts = (_interface(), str(HOST_GCC.find()), source.read_text("utf-8"))
+    return compiled_file("plugins", f"{source.stem}.so", facts, build, _MOST_KEPT)
 
 
 def _build(source: Path, plugin: Path, what: str) -> None:

@@ -3,7 +3,9 @@
 Each is a cause in evidence/exactness.md, where LiteRT, and usually the NPU too, differs.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +52,25 @@ def chance_of(operator: Operator, tensors: Sequence[Tensor]) -> str:
     if most > MOST_DIMENSIONS and code not in _BY_BYTES:
         return f"{code} of {most} dimensions in room for {MOST_DIMENSIONS}"
     return ""
+
+
+def with_room(piece: Network) -> Network | None:
+    """Return an operator that ODD lists with fewer dimensions, None if it cannot have them.
+
+    Its results do not depend on the shape, but for SOFTMAX's last axis.
+    """
+    (operator,) = piece.graph.operators
+    ends = [piece.graph.tensors[i] for i in (*operator.inputs, *operator.outputs)]
+    is_odd = (operator.code, ends[0].dtype) in ODD
+    if not is_odd or len({tensor.shape for tensor in ends}) != 1:
+        return None
+    last = ends[0].shape[-1:] if operator.code == "SOFTMAX" else ()
+    tensors = tuple(
+        replace(tensor, shape=(tensor.elements // math.prod(last), *last))
+        for tensor in piece.graph.tensors
+    )
+    graph = replace(piece.graph, tensors=tensors)
+    return replace(piece, graphs=(graph, *piece.graphs[1:]), source=None)
 
 
 def operator_by_chance(network: Network) -> str:

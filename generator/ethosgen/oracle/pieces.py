@@ -16,6 +16,7 @@ from ethosgen.oracle.oddities import (
     may_be_undefined,
     undefined_elements,
     when_undefined,
+    with_room,
 )
 from ethosgen.samples.fitting import fitting
 from ethosgen.values.errors import InternalError, UnsupportedError
@@ -23,7 +24,9 @@ from ethosgen.values.network import Network
 from ethosgen.values.outcome import Arrays, LeftOut
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
-Part = tuple[str, list[tuple[str, bytes, int]], list[int], list[tuple[int, tuple[int, ...], str]]]
+Shape = tuple[int, ...]
+File = tuple[str, bytes, int, list[Shape]]
+Part = tuple[str, list[File], list[int], list[tuple[int, Shape, str]]]
 """An operator; its files, each with an oracle and TFLite Micro's arena size; the indices of its
 inputs; the index, shape and type of each output."""
 
@@ -162,11 +165,16 @@ def _run_pieces(
 
 def _part(piece: Network, indices: Mapping[str, int]) -> Part:
     (operator,) = piece.graph.operators
-    files = [(litert.NAME, litert.for_litert(piece), 0)]
-    if not chance_of(operator, piece.graph.tensors):
-        files.insert(0, (tflm.NAME, file_of(piece), tflm.arena_bytes(piece)))
+    files: list[File] = [(litert.NAME, litert.for_litert(piece), 0, _shapes(piece))]
+    flat = with_room(piece) if chance_of(operator, piece.graph.tensors) else piece
+    if flat is not None:
+        files.insert(0, (tflm.NAME, file_of(flat), tflm.arena_bytes(flat), _shapes(flat)))
     outputs = [(indices[tensor.name], tensor.shape, tensor.dtype) for tensor in piece.outputs]
     return operator.code, files, [indices[tensor.name] for tensor in piece.inputs], outputs
+
+
+def _shapes(piece: Network) -> list[Shape]:
+    return [tensor.shape for tensor in piece.inputs]
 
 
 # ---- code that runs in the child -----------------------------------------------------------------
@@ -183,12 +191,13 @@ def run_pieces(
     for code, files, read, declared in parts:
         inputs = [[value[i] for i in read] for value in values]
         why = []
-        for oracle, data, arena_bytes in files:
+        for oracle, data, arena_bytes, shapes in files:
+            shaped = [[a.reshape(s) for a, s in zip(each, shapes, strict=True)] for each in inputs]
             try:
                 if oracle == tflm.NAME:
-                    outputs = tflm.run_tflite_micro(data, inputs, len(declared), arena_bytes)
+                    outputs = tflm.run_tflite_micro(data, shaped, len(declared), arena_bytes)
                 else:
-                    outputs = litert.run_litert(data, inputs)
+                    outputs = litert.run_litert(data, shaped)
                 made_values = [_as_declared(declared, answer) for answer in outputs]
             except Exception as error:  # any exception of an interpreter means that it cannot
                 why.append(f"{oracle}: {type(error).__name__}: {str(error)[:200]}")

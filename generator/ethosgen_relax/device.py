@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ethosgen.api.progress import watch_of
 from ethosgen.board import DEFAULT_MEMORY_MODE, Board, load_board
 from ethosgen.flow.cpu_time import counting
 from ethosgen.flow.firmware import build_project, flash_project
@@ -21,7 +22,7 @@ from ethosgen.targets import SerialLine, default_target, run
 from ethosgen.values.errors import EthosgenError, InputError, ToolError
 from ethosgen.values.grammar import counted
 from ethosgen.values.outcome import Sample
-from ethosgen.values.watch import Watch
+from ethosgen.values.watch import Announce
 from ethosgen_relax.functions import (
     Array,
     DeviceFunction,
@@ -58,7 +59,8 @@ class RemoteDevice:
 
     On QEMU, the default of most boards, times are cycles by LLVM's model of the core, or counts of
     instructions where it has none. With `port`, a serial port or a pyserial URL, the board itself
-    runs them; `flash` writes each firmware to it by the board's tool.
+    runs them; `flash` writes each firmware to it by the board's tool. `announce` receives a line
+    for each phase of a run, such as `print`.
     """
 
     def __init__(
@@ -69,11 +71,13 @@ class RemoteDevice:
         port: str | None = None,
         baud: int | None = None,
         flash: bool = True,
+        announce: Announce | None = None,
     ) -> None:
         self._board: Board = load_board(board)
         self._line = None if port is None else SerialLine(port, baud)
         self._on = on or ("serial" if port else default_target(self._board))
         self._must_flash = flash and self._line is not None
+        self._announce = announce
 
     def run(self, function: "tirx.PrimFunc", *arguments: Any) -> DeviceRun:
         """Run a PrimFunc once; return what it wrote and its time.
@@ -134,7 +138,7 @@ class RemoteDevice:
     def _together(
         self, functions: Sequence[DeviceFunction], inputs: Sequence[Array], numbers: Sequence[int]
     ) -> list[DeviceRun]:
-        board, watch = self._board, Watch()
+        board, watch = self._board, watch_of(self._announce)
         plan = plan_of(functions, numbers)
         mode = board.choose_memory_mode(None, None)
         program = with_functions(compile_placed(plan, board, mode, watch), functions)

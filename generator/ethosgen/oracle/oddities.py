@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ethosgen.oracle import litert
+from ethosgen.values.grammar import counted
 from ethosgen.values.network import ABSENT, Network, Operator, Tensor
 
 Array = np.ndarray[Any, Any]
@@ -50,7 +51,7 @@ def chance_of(operator: Operator, tensors: Sequence[Tensor]) -> str:
     ends = (tensors[i] for i in (*operator.inputs, *operator.outputs) if i != ABSENT)
     most = max((len(tensor.shape) for tensor in ends), default=0)
     if most > MOST_DIMENSIONS and code not in _BY_BYTES:
-        return f"{code} of {most} dimensions in room for {MOST_DIMENSIONS}"
+        return f"{code} of {counted(most, 'dimension')} in room for {MOST_DIMENSIONS}"
     return ""
 
 

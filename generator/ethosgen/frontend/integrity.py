@@ -24,12 +24,12 @@ def check(network: Network) -> None:
     check_dataflow(network)
 
 
-_SHAPE_OPERANDS = {"FILL": 0, "BROADCAST_TO": 1, "TILE": 1}
-"""Operators whose output's shape is in an operand."""
+_SHAPE_OPERANDS = {"BROADCAST_TO": 1, "EXPAND_DIMS": 1, "FILL": 0, "TILE": 1, "TOPK_V2": 1}
+"""Operators whose output's shape follows from the value of an operand."""
 
 
 def _refuse_computed_shapes(network: Network) -> None:
-    """Refuse a shape that is an input of the network: a firmware's buffers have fixed sizes."""
+    """Refuse a shape that follows from an input: a firmware's buffers have fixed sizes."""
     graph = network.graph
     for operator in graph.operators:
         place = _SHAPE_OPERANDS.get(operator.code)
@@ -37,9 +37,9 @@ def _refuse_computed_shapes(network: Network) -> None:
             continue
         if operator.inputs[place] in graph.inputs:
             raise UnsupportedError(
-                f"'{network.name}': {operator.code} makes '{graph.output_name(operator)}' in a "
-                f"shape that is the network's input '{graph.tensors[operator.inputs[place]].name}'"
-                "; convert the network again with this shape as a constant"
+                f"'{network.name}': {operator.code} makes '{graph.output_name(operator)}', whose "
+                f"shape follows from the input '{graph.tensors[operator.inputs[place]].name}'; "
+                "convert the network again with this input as a constant"
             )
 
 

@@ -50,8 +50,11 @@ def forked_fvps() -> Iterator[Path]:
                 words = shlex.join([sys.executable, "-SIE", str(client), name])
                 (folder / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n')
                 (folder / name).chmod(0o755)
-            command = [sys.executable, "-P", "-m", __name__, str(listening.fileno())]
-            with subprocess.Popen(command, pass_fds=[listening.fileno()]) as server:
+            handle = listening.fileno()
+            command = [sys.executable, "-P", "-m", __name__, str(handle)]
+            places = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+            with subprocess.Popen(command, env=places, pass_fds=[handle]) as server:
+                listening.close()  # programs of a server that has ended fail instead of waiting
                 try:
                     yield folder
                 finally:

@@ -16,7 +16,6 @@ MISFITS: dict[str, tuple[str, str, Sequence[int], Sequence[int], Sequence[int], 
     "TILE of another rank": ("TILE", "int8", (2, 3), (2, 2), (4, 6, 1), "not a multiple"),
     "TILE of a part": ("TILE", "int8", (2, 3), (2, 2), (4, 7), "not a multiple"),
     "BROADCAST_TO of a part": ("BROADCAST_TO", "int8", (2, 3), (4, 6), (4, 6), "does not fit"),
-    "FILL with several values": ("FILL", "int32", (2,), (1, 2), (2,), "its value has the shape"),
     "BROADCAST_ARGS of matrices": ("BROADCAST_ARGS", "int32", (1, 2), (2, 2), (2,), "not shapes"),
     "RESIZE_BILINEAR to more channels": (
         "RESIZE_BILINEAR",
@@ -55,6 +54,14 @@ def test_shapes_that_contradict_are_named(name: str) -> None:
     more = net.constant(np.array(second, np.int32))
     (y,) = net.operator(code, [x, more], [Spec(tuple(output), dtype, scale, 0)])
     with pytest.raises(UnsupportedError, match=f"operator 1 of 1, {code} that makes .*{words}"):
+        compile_program(cpu_plan(parse_network(net.build(y), "damaged")), "net")
+
+
+def test_a_fill_with_several_values_is_named() -> None:
+    net = NetworkBuilder("damaged", 1)
+    values = net.input((2,), "int32", None, 0)
+    (y,) = net.operator("FILL", [net.integers([2]), values], [Spec((2,), "int32", None, 0)])
+    with pytest.raises(UnsupportedError, match=r"FILL that makes .*its value has the shape \[2\]"):
         compile_program(cpu_plan(parse_network(net.build(y), "damaged")), "net")
 
 

@@ -260,9 +260,11 @@ def reason(result: GoldenResult) -> str:
 SUITE = GoldenSuite(
     "litert",
     "LiteRT, zip tests",
-    "Networks of one operator or a few, which LiteRT's generator makes by TensorFlow for each "
-    "operator with many parameters, in floats and quantized. The outputs must be within the "
-    "suite's tolerance of TensorFlow's, and equal to the oracle's.",
+    "Networks of one operator or a few, which LiteRT's own generator makes by TensorFlow 2.21 for "
+    "each operator with many parameters, in floats and quantized. Of its 180 sets, 141 were "
+    "written, the smallest first; of their 3,392 tests a part was drawn, and of the quantized ones "
+    "for the NPUs. Outputs must equal the oracle's, and be within the suite's tolerance of "
+    "TensorFlow's, unless the suite itself lists the test as failing.",
     lambda: commit_of(Path(os.environ[VARIABLE])),
     names,
     run_named,

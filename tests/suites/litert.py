@@ -245,7 +245,9 @@ _REASONS = {
     "no CPU code|cannot be compiled": "an operator or a type that ethosgen does not have",
     "custom operator|has no such operator": "an operator that ethosgen does not have",
     "type STRING|COMPLEX|type": "strings, complex numbers, and other types",
-    "dynamic shape|open shape|size 0|WHILE makes|shape follows": "an open or a computed shape",
+    "has no operators": "a network without operators",
+    "dynamic shape|open shape|no elements|WHILE makes|shape": "an open or a computed shape",
+    "does not accept a value": "an index that is out of range",
     "input as well|is constant": "an output that is an input or a constant",
 }
 """By an expression for sentences, what they say in general."""

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -332,9 +332,11 @@ class DeviceProcesses:
         if fault := self.silence():
             raise fault
 
-    def stuck(self) -> list[str]:
-        """Return why models hang, for those that do."""
-        return [why for model in self._models if (why := model.stuck())]
+    def explain(self, is_late: bool, registers: Iterable[tuple[Device, bytes]]) -> str:
+        """Return notes for a failed call: models that hang, if it is late, and registers."""
+        whys = [model.stuck() for model in self._models] if is_late else []
+        notes = [f"; {why}" for why in whys if why]
+        return "".join([*notes, *(device.registers_text(page) for device, page in registers)])
 
     def cycles(self) -> int | None:
         """Return the cycles that the models have counted since their start, None if none has."""

@@ -75,7 +75,7 @@ def with_room(piece: Network) -> Network | None:
 
 
 def operator_by_chance(network: Network) -> str:
-    """Return what TensorFlow Lite Micro answers by chance, of the first such operator."""
+    """Return why TensorFlow Lite Micro's answer is left to chance, "" if it is not."""
     reasons = (chance_of(op, graph.tensors) for graph in network.graphs for op in graph.operators)
     return next(filter(None, reasons), "")
 

@@ -86,15 +86,18 @@ class QemuUserTarget(PipedTarget):
 
     def device_notes(self, is_late: bool) -> str:
         """Return the models that hang, if a call is late, and the registers that devices show."""
-        notes = [f"; {why}" for why in self._models.stuck()] if is_late else []
-        if self._handle is not None:
-            for device, offset in zip(self._devices, self._offsets(), strict=True):
-                page = os.pread(self._handle, device.register_bytes, offset)
-                notes.append(device.registers_text(page))
-        return "".join(notes)
+        registers = (
+            []
+            if self._handle is None
+            else [
+                (device, os.pread(self._handle, device.register_bytes, offset))
+                for device, offset in zip(self._devices, self._offsets(), strict=True)
+            ]
+        )
+        return self._models.explain(is_late, registers)
 
     def _offsets(self) -> list[int]:
-        """Return where each device's registers are in the file."""
+        """Return the offset of each device's registers in the file."""
         return list(accumulate((d.page_bytes for d in self._devices[:-1]), initial=0))
 
     def wait_for_exit(self) -> int | None:

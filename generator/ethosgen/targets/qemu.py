@@ -107,13 +107,13 @@ class QemuTarget(ProcessTarget):
 
     def device_notes(self, is_late: bool) -> str:
         """Return the models that hang, if a call is late, and the registers that devices show."""
-        notes = [f"; {why}" for why in self._models.stuck()] if is_late else []
+        registers = []
         pages = device_pages(self._facts.npu_base_addr, self._devices) if self._devices else []
         for device, page in zip(self._devices, pages, strict=True):
             assert self._memory is not None
             start = page - self._start_addr
-            notes.append(device.registers_text(self._memory[start:][: device.page_bytes].tobytes()))
-        return "".join(notes)
+            registers.append((device, self._memory[start:][: device.page_bytes].tobytes()))
+        return self._models.explain(is_late, registers)
 
     def wait_for_exit(self) -> int | None:
         """Return the firmware's exit status; DeviceFault if a model never raised its interrupt."""

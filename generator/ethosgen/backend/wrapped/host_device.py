@@ -117,15 +117,15 @@ class HostDevice:
 
     def explain(self, is_late: bool) -> str:
         """Return notes for a failed call: hung models if it is late, and registers."""
-        stuck = [f"; {why}" for why in self._models.stuck()] if is_late else []
-        shown = range(len(self._devices)) if self._handle is not None else ()
-        return "".join([*stuck, *map(self._shown, shown)])
-
-    def _shown(self, index: int) -> str:
-        device, handle = self._devices[index], self._handle
-        assert handle is not None
-        page = os.pread(handle, device.register_bytes, self._pages[index] - _START_ADDR)
-        return device.registers_text(page)
+        registers = (
+            []
+            if self._handle is None
+            else [
+                (device, os.pread(self._handle, device.register_bytes, page - _START_ADDR))
+                for device, page in zip(self._devices, self._pages, strict=True)
+            ]
+        )
+        return self._models.explain(is_late, registers)
 
     def silence(self) -> DeviceFault | None:
         """Return the fault of a model that worked without its interrupt, None if there is none."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ethosgen.api.progress import watch_of
-from ethosgen.board import DEFAULT_MEMORY_MODE, Board, load_board
+from ethosgen.board import Board, load_board
 from ethosgen.flow.cpu_time import counting
 from ethosgen.flow.firmware import build_project, flash_project
 from ethosgen.flow.planning import compile_placed
@@ -80,7 +80,7 @@ class RemoteDevice:
         self._announce = announce
 
     def run(self, function: "tirx.PrimFunc", *arguments: Any) -> DeviceRun:
-        """Run a PrimFunc once; return what it wrote and its time.
+        """Run a PrimFunc once; return its outputs and its time.
 
         `arguments` are for its parameters in order: arrays, integers, and None for a buffer that
         the function writes. InputError for arguments that do not fit, or a function that cannot run
@@ -144,7 +144,7 @@ class RemoteDevice:
         program = with_functions(compile_placed(plan, board, mode, watch), functions)
         with TemporaryDirectory(prefix="ethosgen-") as folder:
             directory = Path(folder) / "project"
-            write(render(program, board, memory_mode=mode or DEFAULT_MEMORY_MODE), directory)
+            write(render(program, board, memory_mode=mode), directory)
             built = build_project(directory, on=self._on, profile=True, watch=watch)
             if self._must_flash:
                 flash_project(directory, watch=watch)
@@ -162,7 +162,7 @@ class RemoteDevice:
                     profile=True,
                     counter=counter,
                 )
-        return _answers(functions, outcome.samples[0])
+        return _answers(functions[0].outputs, outcome.samples[0])
 
 
 def _require_equal(functions: Sequence[DeviceFunction]) -> None:
@@ -204,14 +204,14 @@ def _array(parameter: FunctionParameter, argument: Any) -> Array:
     return array.reshape(parameter.shape or (1,))
 
 
-def _answers(functions: Sequence[DeviceFunction], sample: Sample) -> list[DeviceRun]:
+def _answers(outputs: Sequence[FunctionParameter], sample: Sample) -> list[DeviceRun]:
     assert sample.profile is not None
     profile = sample.profile.with_cycles(sample.cpu_cycles).in_cycles()
-    answers = []
-    for place, (function, cost) in enumerate(zip(functions, profile.steps, strict=True)):
-        outputs = tuple(
-            sample.outputs[f"{p.name}_{place}"].reshape(p.shape or ()) for p in functions[0].outputs
+    return [
+        DeviceRun(
+            tuple(sample.outputs[f"{p.name}_{place}"].reshape(p.shape or ()) for p in outputs),
+            cost.count,
+            profile.unit,
         )
-        assert len(outputs) == len(function.outputs)
-        answers.append(DeviceRun(outputs, cost.count, profile.unit))
-    return answers
+        for place, cost in enumerate(profile.steps)
+    ]

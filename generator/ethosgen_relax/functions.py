@@ -124,8 +124,7 @@ def _is_written(name: str, body: str) -> bool:
     """Return whether C stores to a parameter; InputError if it reads before it writes."""
     store = re.compile(rf"^\s*{name}\[.*?\] = (.*)$")
     used = [line for line in body.splitlines() if re.search(rf"\b{name}\[", line)]
-    stores = [match for line in used if (match := store.match(line))]
-    if not stores:
+    if not any(map(store.match, used)):
         return False
     first = store.match(used[0])
     if first is None or re.search(rf"\b{name}\[", first[1]):
@@ -154,7 +153,7 @@ def plan_of(functions: Sequence[DeviceFunction], numbers: Sequence[int]) -> Plan
         ]
         operators.append(Operator(place, CUSTOM, inputs, outputs, custom_code=OWNER))
         kinds = tuple(p.kind for p in function.parameters)
-        called = Function(f"{NAME}_{OWNER}_{place}", kinds, _COMMENT)
+        called = Function(_symbol(place), kinds, _COMMENT)
         arguments = _arguments(function.parameters, inputs, outputs, numbers)
         partitions.append(
             Partition(
@@ -170,6 +169,11 @@ def plan_of(functions: Sequence[DeviceFunction], numbers: Sequence[int]) -> Plan
     graph = Graph(NAME, tuple(tensors), tuple(operators), inputs, all_outputs)
     network = Network(NAME, (graph,))
     return Plan(network, IoStyle.ARENA, graph, partitions=tuple(partitions))
+
+
+def _symbol(place: int) -> str:
+    """Return the name of a function in C, by its place among those of the firmware."""
+    return f"{NAME}_{OWNER}_{place}"
 
 
 def _sizes(parameter: FunctionParameter) -> tuple[int, ...]:
@@ -193,8 +197,6 @@ def _arguments(
 
 def with_functions(program: Program, functions: Sequence[DeviceFunction]) -> Program:
     """Return a program with the C of the functions that it calls."""
-    bodies = [
-        f"int32_t {NAME}_{OWNER}_{place}{function.text}" for place, function in enumerate(functions)
-    ]
+    bodies = [f"int32_t {_symbol(place)}{each.text}" for place, each in enumerate(functions)]
     code = _HEAD + "\n".join(bodies)
     return replace(program, sources={**program.sources, SOURCE: code})

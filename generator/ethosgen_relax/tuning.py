@@ -158,7 +158,10 @@ def _text(function: "tirx.PrimFunc") -> str:
 
 def _difference(ours: Sequence[Array], theirs: Sequence[Array]) -> str:
     for array, expected in zip(ours, theirs, strict=True):
-        is_float = array.dtype.kind == "f"
-        if not np.allclose(array, expected, _NEAR if is_float else 0, 0, equal_nan=is_float):
+        if array.dtype.kind != "f":
+            is_equal = np.array_equal(array, expected)
+        else:
+            is_equal = np.allclose(array, expected, _NEAR, 0, equal_nan=True)
+        if not is_equal:
             return "its outputs differ from those of the function without a schedule"
     return ""

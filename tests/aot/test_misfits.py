@@ -61,7 +61,9 @@ def test_a_fill_with_several_values_is_named() -> None:
     net = NetworkBuilder("damaged", 1)
     values = net.input((2,), "int32", None, 0)
     (y,) = net.operator("FILL", [net.integers([2]), values], [Spec((2,), "int32", None, 0)])
-    with pytest.raises(UnsupportedError, match=r"FILL that makes .*its value has the shape \[2\]"):
+    with pytest.raises(
+        UnsupportedError, match=r"operator 1 of 1, FILL that makes .*its value has the shape \[2\]"
+    ):
         compile_program(cpu_plan(parse_network(net.build(y), "damaged")), "net")
 
 

@@ -16,6 +16,7 @@ import zipfile
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
@@ -24,8 +25,7 @@ from ethosgen.frontend import read_source
 from ethosgen.frontend.tflite.identifier import FORMAT
 from ethosgen.host.environments import ENVIRONMENTS
 from ethosgen.values.errors import EthosgenError
-from ethosgen.values.network import Network, Tensor
-from ethosgen.values.outcome import Arrays
+from ethosgen.values.network import Tensor
 from ethosgen.values.source import Source
 from ethosgen.verdict.judgement import golden_answer
 from tests.suites import litert_generation
@@ -36,7 +36,10 @@ VARIABLE, ZIPS = "LITERT_PATH", "LITERT_ZIPS"
 QUANTIZED = "fully_quantize=True"
 _KNOWN = (
     r"^(conv|depthwiseconv|sum|l2norm|prelu).*fully_quantize=True",
-    r"^local_response_norm/.*alpha=(-3|2|None).*beta=2",
+    r"^local_response_norm/.*alpha=-3.*beta=2",
+    r"^local_response_norm/.*alpha=(None|2).*beta=2.*bias=-0\.1.*depth_radius=(0|1)"
+    r".*input_shape=\[3,15,14,3\]",
+    r"^static_rnn_with_control_flow_v2/.*use_sequence_length=True",
 )
 """Tests that may fail by the suite's own lists (generated_examples_zip_test.cc)."""
 OPEN = "an open shape, for which the test has several sizes"
@@ -48,14 +51,14 @@ _WRITE_S = 3600
 class Limits:
     """The suite's tolerance: `relative`, or `absolute` for values below `relative`.
 
-    A quantized output may be `steps` steps away (tflite_driver.cc, result_expectations.cc).
+    It is that of tflite_driver.cc and result_expectations.cc.
     """
 
     relative: float
     absolute: float
 
     def far(self, ours: Array, theirs: Array) -> Array:
-        """Return where outputs are too far from TensorFlow's."""
+        """Return a mask of the outputs that are too far from TensorFlow's."""
         ours, theirs = ours.astype(np.float32), theirs.astype(np.float32)
         with np.errstate(invalid="ignore"):
             apart = np.abs(ours - theirs)
@@ -81,18 +84,26 @@ class ZipTest:
     inputs: dict[str, Array]
     outputs: dict[str, Array]
 
-    def arrays(self, kind: str) -> list[Array]:
-        """Return the inputs or outputs in the order of the network's."""
-        named = self.inputs if kind == "inputs" else self.outputs
+    def in_order(self) -> tuple[list[Array], list[Array]]:
+        """Return the inputs and the outputs in the order of the network's."""
         interpreter = Interpreter(model_content=self.model)
-        details = getattr(interpreter, f"get_{kind[:-1]}_details")()
         runner = interpreter.get_signature_runner(_SIGNATURE)
-        places = getattr(runner, f"get_{kind[:-1]}_details")()
-        by_index = {
-            detail["index"]: named.get(name, np.zeros(detail["shape"], detail["dtype"]))
-            for name, detail in places.items()
-        }  # an input that no test gives is zero
-        return [by_index[detail["index"]] for detail in details]
+        inputs = _ordered(self.inputs, runner.get_input_details(), interpreter.get_input_details())
+        outputs = _ordered(
+            self.outputs, runner.get_output_details(), interpreter.get_output_details()
+        )
+        return inputs, outputs
+
+
+def _ordered(
+    named: dict[str, Array], signature: dict[str, Any], details: list[dict[str, Any]]
+) -> list[Array]:
+    """Return arrays by the signature's names in the order of tensors; one without a name is 0."""
+    by_index = {
+        detail["index"]: named.get(name, np.zeros(detail["shape"], detail["dtype"]))
+        for name, detail in signature.items()
+    }
+    return [by_index[detail["index"]] for detail in details]
 
 
 def write(names: list[str]) -> None:
@@ -179,38 +190,29 @@ def _array(dtype: str, shape: str, values: str) -> Array:
 def run_named(name: str, on: str) -> GoldenResult:
     """Run one test in this process."""
     group, _, title = name.partition("/")
+    result = GoldenResult(group, title, on, PASSED)
     test = load(name)
     try:
         network = read_source(Source(FORMAT, f"{group}.tflite", test.model))
-        inputs = test.arrays("inputs")
+        inputs, golden = test.in_order()
         if [array.shape for array in inputs] != [tensor.shape for tensor in network.inputs]:
-            return GoldenResult(group, title, on, REFUSED, OPEN)
+            return replace(result, end=REFUSED, why=OPEN)
         sample = {
             tensor.name: array.astype(tensor.dtype)
             for tensor, array in zip(network.inputs, inputs, strict=True)
         }
         outputs, on_npu = run_samples(network, [sample], on)
     except EthosgenError as error:
-        return GoldenResult(group, title, on, REFUSED, str(error))
-    return replace(_judged(test, network, sample, outputs[0], name, on), on_npu=on_npu)
-
-
-def _judged(
-    test: ZipTest, network: Network, sample: Arrays, outputs: Arrays, name: str, on: str
-) -> GoldenResult:
-    group, _, title = name.partition("/")
-    compared = golden_answer(network, [sample]).against([outputs])
+        return replace(result, end=REFUSED, why=str(error))
+    compared = golden_answer(network, [sample]).against(outputs)
     limits = INTEGERS if QUANTIZED in test.label else FLOATS
-    pairs = [
-        (tensor, outputs[tensor.name], theirs)
-        for tensor, theirs in zip(network.outputs, test.arrays("outputs"), strict=True)
-    ]
-    far = sum(int(_far(*pair, limits).sum()) for pair in pairs)
-    result = GoldenResult(
-        group,
-        title,
-        on,
-        PASSED,
+    far = sum(
+        int(_far(tensor, outputs[0][tensor.name], theirs, limits).sum())
+        for tensor, theirs in zip(network.outputs, golden, strict=True)
+    )
+    result = replace(
+        result,
+        on_npu=on_npu,
         elements=compared.elements,
         unequal=compared.mismatches,
         most=compared.max_abs_diff,
@@ -242,11 +244,10 @@ def cause(result: GoldenResult) -> str:
 
 
 _REASONS = {
-    "no CPU code|cannot be compiled": "an operator or a type that ethosgen does not have",
-    "custom operator|has no such operator": "an operator that ethosgen does not have",
-    "type STRING|COMPLEX|type": "strings, complex numbers, and other types",
+    "cannot be compiled": "an operator or a type that ethosgen does not have",
+    "type": "strings, complex numbers, and other types",
     "has no operators": "a network without operators",
-    "dynamic shape|open shape|no elements|WHILE makes|shape": "an open or a computed shape",
+    "shape": "an open or a computed shape",
     "does not accept a value": "an index that is out of range",
     "input as well|is constant": "an output that is an input or a constant",
 }

@@ -1,6 +1,6 @@
 """LiteRT's zip tests, which its own generator writes, run against ethosgen.
 
-    LITERT_PATH=TREE LITERT_ZIPS=FOLDER python -m tests.suites.litert --write [SET ...]
+    LITERT_PATH=TREE LITERT_ZIPS=FOLDER python -m tests.suites.litert --write [--part N] [SET ...]
     LITERT_PATH=TREE LITERT_ZIPS=FOLDER python -m tests.suites.litert [--on cpu ...] [--part N]
 
 The first command writes a zip file for each operator, by TensorFlow in the environment `keras`.
@@ -8,11 +8,13 @@ A test is a network with inputs and TensorFlow's outputs. The suite allows a dif
 for quantized networks; so the outputs must equal those of the oracle, too.
 """
 
+import argparse
 import os
 import re
 import subprocess
 import sys
 import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -106,17 +108,21 @@ def _ordered(
     return [by_index[detail["index"]] for detail in details]
 
 
-def write(names: list[str]) -> None:
+def write(arguments: Sequence[str]) -> None:
     """Write the zip files of sets, all by default, unless they are there."""
+    parser = argparse.ArgumentParser(prog="python -m tests.suites.litert --write")
+    parser.add_argument("--part", default="1", help="draw one in so many tests of each set")
+    parser.add_argument("sets", nargs="*")
+    asked = parser.parse_args(arguments)
     python = ENVIRONMENTS["keras"].find()
     tree, folder = Path(os.environ[VARIABLE]), Path(os.environ[ZIPS])
     partial = folder / "partial"
     partial.mkdir(parents=True, exist_ok=True)
-    for name in names or sets(tree):
+    for name in asked.sets or sets(tree):
         if (folder / f"{name}.zip").exists():
             continue
         done = subprocess.run(
-            [python, litert_generation.__file__, tree, partial, name],
+            [python, litert_generation.__file__, tree, partial, name, asked.part],
             capture_output=True,
             text=True,
             check=False,

@@ -1,12 +1,13 @@
-"""ExecuTorch's tests of its Arm backend, unchanged, on the programs with the FVPs' names.
+"""ExecuTorch's tests for Ethos-U and Cortex-M, unchanged, on the programs with the FVPs' names.
 
     EXECUTORCH_PYTHON=PYTHON EXECUTORCH_ROOT=FOLDER python -m tests.suites.executorch
-        [--seed N] [--count N] [--only EXPRESSION] [--log FILE] [--workers N] [--minutes N]
-        [--afresh]
+        [--backend NAME] [--kind NAME] [--only EXPRESSION] [--seed N] [--count N]
+        [--log FILE] [--workers N] [--minutes N] [--afresh]
 
 PYTHON has the package executorch with its extra ethos-u, and pytest. FOLDER has ExecuTorch's
-runners, as its setup_testing.sh leaves them in arm_test. A test quantizes a network of one
-operator, compiles it with Vela, runs it in the runner, and compares the outputs with PyTorch's.
+runners, as its setup_testing.sh leaves them in arm_test; those of the backend cortex_m come from
+its build_test_runner.sh. A test quantizes a network of one operator, compiles it with Vela, or for
+CMSIS-NN without an NPU, runs it in the runner, and compares the outputs with PyTorch's.
 The tests run in an order that the seed draws, so what has run is a fair sample at any time. Those
 in the log, and without --afresh those of earlier sessions (executorch_ends.py), are not run again
 unless they differed. --record adds such logs to the record.
@@ -48,10 +49,15 @@ from tests.support.pages import add_line, load, load_lines
 
 PYTHON, ROOT = "EXECUTORCH_PYTHON", "EXECUTORCH_ROOT"
 NPUS = {"u55": "Ethos-U55, Corstone-300", "u85": "Ethos-U85, Corstone-320"}
+CPU = "Cortex-M55 and CMSIS-NN, Corstone-300"
+"""Where a test without an NPU in its name runs."""
+PLACES = (*NPUS.values(), CPU)
 KINDS = {"ops": "operators", "models": "networks"}
 """Folders of the suite; most tests of networks need packages or downloads."""
 INTEGER = "u55_INT or u85_INT"
 """pytest's expression for the tests of integer networks on both NPUs."""
+BACKENDS = {"arm": INTEGER, "cortex_m": "implementation"}
+"""The backends with tests that run firmware, and the expression for these tests."""
 RUNNERS = tuple(
     f"arm_test/arm_semihosting_executor_runner_{kernels}corstone-{board}/arm_executor_runner"
     for kernels in ("", "portable-ops_")
@@ -85,9 +91,9 @@ class ArmTestResult:
     seconds: float = field(default=0.0, compare=False)
 
     @property
-    def npu(self) -> str:
-        """The NPU in the test's name."""
-        return next(npu for npu in NPUS if f"_{npu}" in self.name)
+    def place(self) -> str:
+        """Where the test ran, by its name."""
+        return next((place for npu, place in NPUS.items() if f"_{npu}" in self.name), CPU)
 
     @property
     def kind(self) -> str:
@@ -95,22 +101,23 @@ class ArmTestResult:
         return self.name.partition("/")[0]
 
 
-def collect(only: str, kind: str = "ops") -> list[str]:
+def collect(only: str, kind: str = "ops", backend: str = "arm") -> list[str]:
     """Return the names of the tests of a kind that an expression of pytest's selects.
 
     Files whose packages are missing have none.
     """
-    done = _pytest(["--collect-only", "-q", "-k", only, str(_suite() / kind)])
+    suite = _suite(backend)
+    done = _pytest(suite, ["--collect-only", "-q", "-k", only, str(suite / kind)])
     return sorted(line for line in done.stdout.splitlines() if "::" in line)
 
 
-def run(names: Iterable[str]) -> list[ArmTestResult]:
+def run(names: Iterable[str], backend: str = "arm") -> list[ArmTestResult]:
     """Run tests in one process of pytest's; RuntimeError if it ends early."""
     with tempfile.TemporaryDirectory(prefix="executorch-") as temporary:
-        folder = Path(temporary)
+        folder, suite = Path(temporary), _suite(backend)
         report, asked = folder / "report.xml", folder / "asked"
-        asked.write_text("\n".join(f"{_suite()}/{name}" for name in names))
-        done = _pytest([f"@{asked}", f"--junitxml={report}"], folder)
+        asked.write_text("\n".join(f"{suite}/{name}" for name in names))
+        done = _pytest(suite, [f"@{asked}", f"--junitxml={report}"], folder)
         if not report.exists():
             raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
         return list(read_report(report.read_text()))
@@ -152,9 +159,9 @@ def lacking() -> str | None:
 
 
 @cache
-def _suite() -> Path:
-    """Return the folder of the suite in the package."""
-    code = "import executorch.backends.arm.test as suite; print(list(suite.__path__)[0])"
+def _suite(backend: str) -> Path:
+    """Return the folder of a backend's tests in the package."""
+    code = f"import executorch.backends.{backend}.test as suite; print(list(suite.__path__)[0])"
     command = [os.environ[PYTHON], "-P", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return Path(done.stdout.splitlines()[-1])
@@ -170,14 +177,14 @@ def _version() -> str:
 
 
 def _pytest(
-    arguments: Sequence[str], folder: Path | None = None
+    suite: Path, arguments: Sequence[str], folder: Path | None = None
 ) -> "subprocess.CompletedProcess[str]":
     """Run the suite's pytest without this project's settings, with our programs first on PATH."""
     with forked_fvps() as fvps:
         python = Path(os.environ[PYTHON])
         path = os.pathsep.join(map(str, [fvps, python.parent, os.environ["PATH"]]))
         left_out = ["no:cacheprovider", "no:unraisableexception"]
-        options = [f"--rootdir={_suite()}", *(f"-p{plugin}" for plugin in left_out)]
+        options = [f"--rootdir={suite}", *(f"-p{plugin}" for plugin in left_out)]
         options.append("--config-file=/dev/null")
         return subprocess.run(
             [python, "-P", _PYTEST, *options, *arguments],
@@ -199,14 +206,16 @@ def cause(result: ArmTestResult) -> str:
 def record(
     results: Sequence[ArmTestResult], version: str, about: str, before: Sequence[Group] = ()
 ) -> Record:
-    """Return the record of results: a row for each kind and NPU, and other rows as they were.
+    """Return the record of results: a row for each kind and place, and other rows as they were.
 
     What the suite expects to fail, or skips, is not tried.
     """
     rows = {
-        (kind, npu): [result for result in results if (result.kind, result.npu) == (kind, npu)]
+        (kind, place): [
+            result for result in results if (result.kind, result.place) == (kind, place)
+        ]
         for kind in KINDS
-        for npu in NPUS
+        for place in PLACES
     }
     return Record(
         suite="ExecuTorch, tests of the Arm backend",
@@ -215,27 +224,27 @@ def record(
         measured=datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
         command=f"{PYTHON}=PYTHON {ROOT}=FOLDER python -m tests.suites.executorch",
         rows=(
-            *(_row(*place, each) for place, each in rows.items() if each),
+            *(_row(*at, each) for at, each in rows.items() if each),
             *(row for row in before if not any(_is_of(row, *at) for at in rows if rows[at])),
         ),
     )
 
 
-def _title(kind: str, npu: str) -> str:
-    return f"{KINDS[kind]}, integers, {NPUS[npu]}"
+def _title(kind: str, place: str) -> str:
+    return f"{KINDS[kind]}, integers, {place}"
 
 
-def _is_of(row: Group, kind: str, npu: str) -> bool:
-    return row.group.partition(";")[0] == _title(kind, npu)
+def _is_of(row: Group, kind: str, place: str) -> bool:
+    return row.group.partition(";")[0] == _title(kind, place)
 
 
-def _row(kind: str, npu: str, results: Sequence[ArmTestResult]) -> Group:
+def _row(kind: str, place: str, results: Sequence[ArmTestResult]) -> Group:
     ends = Counter(result.end for result in results)
     apart = [result for result in results if result.end == DIFFERENT]
     expected = f"; {ends[EXPECTED]} more fail, as the suite expects" if ends[EXPECTED] else ""
     skipped = f"; the suite skips {ends[SKIPPED]} more" if ends[SKIPPED] else ""
     return Group(
-        group=f"{_title(kind, npu)}{expected}{skipped}",
+        group=f"{_title(kind, place)}{expected}{skipped}",
         tried=ends[PASSED] + len(apart),
         passed=ends[PASSED],
         refused={},
@@ -262,7 +271,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.suites.executorch")
     parser.add_argument("--seed", type=int, default=30)
     parser.add_argument("--count", type=int, help="how many tests are drawn; all without it")
-    parser.add_argument("--only", default=INTEGER, help="an expression of pytest's -k")
+    parser.add_argument("--backend", choices=BACKENDS, default="arm")
+    parser.add_argument("--only", help="an expression of pytest's -k")
     parser.add_argument("--kind", choices=KINDS, default="ops")
     parser.add_argument("--log", type=Path, help="a file with a line of JSON for each result")
     parser.add_argument("--workers", type=int, default=1, help="processes of pytest at a time")
@@ -275,13 +285,14 @@ def main() -> int:
     if asked.record:
         _add_to_record(latest(asked.record), asked.seed)
         return 0
-    order = draw(collect(asked.only, asked.kind), None, asked.seed)
+    only = asked.only or BACKENDS[asked.backend]
+    order = draw(collect(only, asked.kind, asked.backend), None, asked.seed)
     ends = {} if asked.afresh else load_ends(ENDS, _version(), order)
     ends.update((each.name, each.end) for each in latest([asked.log] if asked.log else []))
     drawn = [name for name in order[: asked.count] if ends.get(name, DIFFERENT) == DIFFERENT]
     ends_s = time.monotonic() + 60 * asked.minutes if asked.minutes else math.inf
     chunks = [drawn[start : start + CHUNK] for start in range(0, len(drawn), CHUNK)]
-    log = Log(asked.log)
+    log = Log(asked.log, asked.backend)
     with ThreadPoolExecutor(asked.workers) as workers:
         clean = list(workers.map(lambda chunk: log.run(chunk, ends_s), chunks))
     return int(not all(clean))
@@ -319,15 +330,16 @@ def draw(names: Collection[str], count: int | None, seed: int) -> list[str]:
 class Log:
     """Runs chunks of tests from several threads, and writes down their results."""
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, backend: str = "arm") -> None:
         self._path = path
+        self._backend = backend
         self._lock = Lock()
 
     def run(self, names: Sequence[str], ends_s: float) -> bool:
         """Run tests unless the time is over; return whether none differs."""
         if time.monotonic() > ends_s:
             return True
-        results = run(names)
+        results = run(names, self._backend)
         with self._lock:
             for result in results:
                 if self._path:

@@ -123,10 +123,17 @@ def test_what_the_suite_expects_to_fail_is_not_tried() -> None:
     assert "the suite skips 1 more" in u85.group and "skips" not in u55.group
 
 
-def test_networks_have_rows_of_their_own() -> None:
-    network = ArmTestResult("models/test_ds_cnn.py::test_ds_cnn_u85_INT[a]", PASSED)
-    *_, row = record([*RESULTS, network], "1.5.1", "It ran.").rows
-    assert row.group == "networks, integers, Ethos-U85, Corstone-320" and row.passed == 1
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("models/test_ds_cnn.py::test_ds_cnn_u85_INT[a]", "networks, integers, Ethos-U85"),
+        ("ops/test_add.py::test_implementation_add[a]", "operators, integers, Cortex-M55"),
+    ],
+)
+def test_kinds_and_places_have_rows_of_their_own(name: str, title: str) -> None:
+    rows = record([*RESULTS, ArmTestResult(name, PASSED)], "1.5.1", "It ran.").rows
+    (row,) = (row for row in rows if row.group.startswith(title) and row.passed)
+    assert row.tried == 1 and len(rows) == 3
 
 
 def test_rows_of_what_did_not_run_stay() -> None:
@@ -154,7 +161,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., li
     different = draw(names, None, 3)[12]
     started: list[str] = []
 
-    def fake(chunk: list[str]) -> list[ArmTestResult]:
+    def fake(chunk: list[str], _backend: str) -> list[ArmTestResult]:
         started.extend(chunk)
         return [ArmTestResult(name, DIFFERENT if name == different else PASSED) for name in chunk]
 

@@ -8,7 +8,7 @@ from ethosgen.board.facts import MemoryMode
 from ethosgen.board.fields import Addr, Size
 from ethosgen.toml.tables import Table
 from ethosgen.values.grammar import counted, unknown
-from ethosgen.values.handover import LINE_BYTES
+from ethosgen.values.multiples import CACHE_LINE_BYTES
 
 LinkKind = Literal["serial", "shared", "mesh"]
 LINK_KINDS: tuple[LinkKind, ...] = get_args(LinkKind)
@@ -129,8 +129,10 @@ class SystemFacts(Table):
                 "give it another name"
             )
         _check_links(self)
-        if self.shared is not None and self.shared.start_addr % LINE_BYTES:
-            raise ValueError(f"shared: start_addr must be a multiple of {LINE_BYTES}, a cache line")
+        if self.shared is not None and self.shared.start_addr % CACHE_LINE_BYTES:
+            raise ValueError(
+                f"shared: start_addr must be a multiple of {CACHE_LINE_BYTES}, a cache line"
+            )
         if self.shared is not None and self.link != "shared":
             raise ValueError('shared: is only for link = "shared"; delete it')
         if self.mesh is not None and self.link != "mesh":

@@ -8,11 +8,11 @@ from ethosgen.board import Board, FirmwarePlacement
 from ethosgen.project.info import ProjectInfo
 from ethosgen.project.linkage import capacity_bytes, host_board, placement, ways
 from ethosgen.project.weights import file_bytes, regions_of
-from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES
+from ethosgen.project.words import ALIGNMENT
 from ethosgen.values.accelerator import NO_NPU
 from ethosgen.values.errors import CapacityError
 from ethosgen.values.grammar import counted
-from ethosgen.values.multiples import rounded_up
+from ethosgen.values.multiples import CACHE_LINE_BYTES, rounded_up
 from ethosgen.values.plan import IoStyle
 from ethosgen.values.program import Program
 
@@ -24,12 +24,16 @@ _Sizes = Mapping[str, Mapping[str, int]]
 
 
 def own_alignment(program: Program, board: Board) -> int:
-    """Return the alignment of memory that processor and NPU or devices share, of address and size.
+    """Return the alignment of a network's memory that the NPU or devices may write."""
+    return shared_alignment(board, bool(program.plan.accelerator or program.plan.devices))
+
+
+def shared_alignment(board: Board, has_masters: bool) -> int:
+    """Return the alignment, of address and size, of memory that the CPU and bus masters share.
 
     The memory must not share a data cache line with anything else.
     """
-    has_other = program.plan.accelerator or program.plan.devices
-    return CACHE_LINE_BYTES if has_other and board.cpu.dcache else ALIGNMENT
+    return CACHE_LINE_BYTES if has_masters and board.cpu.dcache else ALIGNMENT
 
 
 def part_sizes(program: Program, board: Board) -> dict[str, int]:

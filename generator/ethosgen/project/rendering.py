@@ -12,7 +12,7 @@ from ethosgen.board import DEFAULT_MEMORY_MODE, Bell, Board
 from ethosgen.board.facts import LinkLine
 from ethosgen.frontend import source_of, suffix_of
 from ethosgen.platforms import DEFAULT_PLATFORM, LIBRARY_ONLY, find_platform
-from ethosgen.project.capacity import check_capacity
+from ethosgen.project.capacity import check_capacity, shared_alignment
 from ethosgen.project.ci import CI_FILES, ci_facts, ci_wheel
 from ethosgen.project.clashes import check_names, check_ports, check_symbols
 from ethosgen.project.devices import device_facts, device_files, require_devices
@@ -41,7 +41,7 @@ from ethosgen.project.review import REVIEW, review_facts
 from ethosgen.project.templating import make_environment
 from ethosgen.project.trustzone import check_platform, secure_facts
 from ethosgen.project.weights import weights_files, with_weights
-from ethosgen.project.words import ALIGNMENT, CACHE_LINE_BYTES, blob_arrays, constant_arrays
+from ethosgen.project.words import blob_arrays, constant_arrays
 from ethosgen.values.accelerator import Accelerator
 from ethosgen.values.device import Device, bell_byte, unite
 from ethosgen.values.errors import InputError
@@ -282,7 +282,7 @@ def _facts(
             *([{"name": "ethosgen", "suffix": ""}] if is_shared else []),
             *({"name": name, "suffix": f".{name}" if is_shared else ""} for name in names),
         ],
-        "buffer_alignment": _buffer_alignment(board, bool(npu or devices)),
+        "buffer_alignment": shared_alignment(board, bool(npu or devices)),
         "copies": board.placement(memory_mode).copied_from is not None,
         "npu_byte": bell_byte(None),
         "ways": list(ways(board)),
@@ -317,10 +317,6 @@ def _board_facts(
         "ways_facts": _ways_facts(board, own, memory_mode, devices),
         "has_commands": board.placement(memory_mode).commands is not None,
     }
-
-
-def _buffer_alignment(board: Board, has_masters: bool) -> int:
-    return CACHE_LINE_BYTES if has_masters and board.cpu.dcache else ALIGNMENT
 
 
 def _irqs(board: Board, has_npu: bool, bell: Bell | None, lines: Sequence[LinkLine]) -> list[int]:

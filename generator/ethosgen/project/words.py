@@ -9,8 +9,6 @@ from ethosgen.values.program import Program
 
 ALIGNMENT = 16
 """The alignment that the NPU requires of base pointers and command streams."""
-CACHE_LINE_BYTES = 32
-"""Cache line size of Cortex-M55's and M85's data caches."""
 
 
 def blob_arrays(program: Program, part: str) -> list[dict[str, Any]]:

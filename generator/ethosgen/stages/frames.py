@@ -6,7 +6,6 @@ from ethosgen.stages.cuts import Stage
 from ethosgen.values.handover import (
     END_BYTES,
     HEADER_BYTES,
-    LINE_BYTES,
     ElementLine,
     Given,
     Handover,
@@ -15,7 +14,7 @@ from ethosgen.values.handover import (
     SharedWindow,
 )
 from ethosgen.values.mesh import SIDES, ElementMesh
-from ethosgen.values.multiples import rounded_up
+from ethosgen.values.multiples import CACHE_LINE_BYTES, rounded_up
 from ethosgen.values.network import Graph
 from ethosgen.values.wiring import HOST, Wiring
 
@@ -160,7 +159,7 @@ def windows(wiring: Wiring, start_addr: int) -> list[SharedWindow]:
         if first < number:
             places.append(places[first])
             continue
-        stride = rounded_up(whole_bytes(wiring.edges[line.edge].bytes), LINE_BYTES)
+        stride = rounded_up(whole_bytes(wiring.edges[line.edge].bytes), CACHE_LINE_BYTES)
         places.append(SharedWindow(start_addr, stride))
         start_addr += line.room * stride
     return places

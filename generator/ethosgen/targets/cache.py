@@ -20,11 +20,11 @@ import numpy as np
 from ethosgen.backend.protocol import Attach, SharedMemory
 from ethosgen.backend.stream_run import StreamRun
 from ethosgen.values.errors import EthosgenError
+from ethosgen.values.multiples import CACHE_LINE_BYTES
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Words = np.ndarray[Any, np.dtype[np.uint32]]
 
-LINE_BYTES = 32
 PAGE_BYTES = 4096
 _FLUSH, _IS_ON = 0, 1
 """Words of the page: the line to flush, plus 1 until the cache has flushed it; and CCR.DC."""
@@ -68,7 +68,7 @@ class _CachedPart:
     def flush(self, line: int) -> None:
         """Write a dirty line back and invalidate it: the processor sees main memory then."""
         low = max(line - self.start_addr, 0)
-        here = slice(low, max(line - self.start_addr + LINE_BYTES, low))
+        here = slice(low, max(line - self.start_addr + CACHE_LINE_BYTES, low))
         seen = self._seen[here].copy()
         if not np.array_equal(seen, self._read[here]):
             self.main[here] = seen
@@ -79,8 +79,8 @@ class _CachedPart:
 
 def _lines(shared: SharedMemory) -> range:
     """Return the addresses of the lines that contain a byte of a part."""
-    first = shared.start_addr // LINE_BYTES * LINE_BYTES
-    return range(first, shared.start_addr + len(shared.memory), LINE_BYTES)
+    first = shared.start_addr // CACHE_LINE_BYTES * CACHE_LINE_BYTES
+    return range(first, shared.start_addr + len(shared.memory), CACHE_LINE_BYTES)
 
 
 class CachedNpu:
@@ -124,7 +124,7 @@ class CachedNpu:
         """Flush the line that the firmware requests, and serve the NPU's registers."""
         asked = int(self._page[_FLUSH])
         if asked:
-            self._flush(asked // LINE_BYTES * LINE_BYTES)
+            self._flush(asked // CACHE_LINE_BYTES * CACHE_LINE_BYTES)
             self._page[_FLUSH] = 0
         if int(self._registers[_CMD]) & _CMD_RUN:
             self._evict()

@@ -12,8 +12,6 @@ END_BYTES = 4
 """A CRC-32 on a serial line, the sequence number again in shared memory."""
 ROOM = 2
 """The frames for which a receiver has room at least."""
-LINE_BYTES = 32
-"""A line of the data cache: frames in shared memory begin at one."""
 MAGIC = 0x324F4845
 PACKET_BYTES = 64
 """The most bytes of frames in a packet of a mesh."""

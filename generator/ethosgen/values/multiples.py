@@ -1,4 +1,7 @@
-"""Whole numbers rounded up."""
+"""Whole numbers rounded up, and the unit of what caches hold."""
+
+CACHE_LINE_BYTES = 32
+"""A line of the data caches of Cortex-M7, M55 and M85."""
 
 
 def pieces(value: int, size: int) -> int:

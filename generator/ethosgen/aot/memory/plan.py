@@ -12,11 +12,8 @@ from ethosgen.aot.registry import goes_in_place
 from ethosgen.aot.schedule.schedule import Step, StepSchedule
 from ethosgen.aot.schedule.variables import Held, find_variables
 from ethosgen.values.errors import RefusalError
-from ethosgen.values.multiples import rounded_up
+from ethosgen.values.multiples import CACHE_LINE_BYTES, rounded_up
 from ethosgen.values.program import Fetch
-
-LINE_BYTES = 32
-"""A line of a data cache. What a device writes while the CPU works shares no line with others."""
 
 
 @dataclass(frozen=True)
@@ -165,9 +162,12 @@ def _tensor_blocks(schedule: StepSchedule) -> list[Block]:
 
 
 def _in_lines(block: Block) -> Block:
-    """Return a block that has whole lines of a data cache."""
-    size = rounded_up(block.bytes, LINE_BYTES)
-    return replace(block, bytes=size, alignment=max(LINE_BYTES, block.alignment))
+    """Return a block that has whole lines of a data cache.
+
+    What a device writes while the CPU works shares no line with others.
+    """
+    size = rounded_up(block.bytes, CACHE_LINE_BYTES)
+    return replace(block, bytes=size, alignment=max(CACHE_LINE_BYTES, block.alignment))
 
 
 def _variable_blocks(schedule: StepSchedule, variables: tuple[Held, ...]) -> list[Block]:

@@ -253,15 +253,20 @@ def _row(kind: str, place: str, results: Sequence[ArmTestResult]) -> Group:
 
 
 def _about(order: Sequence[str], seed: int, ends: Mapping[str, str]) -> str:
-    ran = " and ".join(f"{first:,} to {last:,}" for first, last in stretches(order, ends))
+    tests = f"{len(order):,} tests of operators for integers on Ethos-U55 and U85"
+    places = " and ".join(f"{first:,} to {last:,}" for first, last in stretches(order, ends))
+    ran = (
+        f"Of {tests}, {len(ends):,} ran, drawn at random: of the order that seed {seed} draws, "
+        f"those from {places}."
+        if len(ends) < len(order)
+        else f"All {tests} ran, in several sessions."
+    )
     return (
-        f"Of {len(order):,} tests of operators for integers on Ethos-U55 and U85, {len(ends):,} "
-        f"ran, drawn at random: of the order that seed {seed} draws, those from {ran}. Of the "
-        "networks, those ran that need no download. Each test quantizes a network, compiles it "
-        "with Vela, runs it in ExecuTorch's arm_executor_runner on the program with the FVP's "
-        "name, by semihosting, and compares the outputs with PyTorch's. The runner is built as "
-        "setup_testing.sh does, with Arm's ethos-u-core-platform 24.08. The networks ran on "
-        "2026-11-29. The conditionals and loops in the last row ran on 2026-11-27, in a runner "
+        f"{ran} Of the networks, those ran that need no download. Each test quantizes a network, "
+        "compiles it with Vela, runs it in ExecuTorch's arm_executor_runner on the program with "
+        "the FVP's name, by semihosting, and compares the outputs with PyTorch's. The runner is "
+        "built as setup_testing.sh does, with Arm's ethos-u-core-platform 24.08. The networks ran "
+        "on 2026-11-29. The conditionals and loops in the last row ran on 2026-11-27, in a runner "
         "with start-up code of our own."
     )
 

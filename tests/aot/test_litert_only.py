@@ -12,7 +12,12 @@ from ethosgen.oracle import LITERT, TFLM
 from ethosgen.values.errors import UnsupportedError
 from tests.support.aot_harness import GeneratedC, assert_equal, cpu_plan
 from tests.support.catalogue.bench import Bench
-from tests.support.catalogue.litert import arg_in_int64, matmul_int16_by_int8, shape_in_int64
+from tests.support.catalogue.litert import (
+    arg_in_int64,
+    gather_by_int64,
+    matmul_int16_by_int8,
+    shape_in_int64,
+)
 from tests.support.needs import needs_gcc
 from tests.support.networks import NetworkBuilder, Spec
 
@@ -23,6 +28,7 @@ from tests.support.networks import NetworkBuilder, Spec
     [
         (matmul_int16_by_int8, "int16"), (shape_in_int64, "float32"),
         (arg_in_int64, "int8"), (arg_in_int64, "float32"),
+        (gather_by_int64, "int8"), (gather_by_int64, "float32"),
     ],
 )  # fmt: skip
 def test_it_equals_litert(build: Any, dtype: str, tmp_path: Path) -> None:

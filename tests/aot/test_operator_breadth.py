@@ -4,6 +4,7 @@ Cases share networks: one run of TFLite Micro, one of gcc and one of LLVM serve 
 """
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -140,13 +141,17 @@ def _unused(*_: object) -> dict[str, object]:
 # ---- what is refused -----------------------------------------------------------------------------
 
 
-def _gather(net: Bench) -> int:
-    x, places = net.feed((4, 5), "int8"), net.feed((2,), "int32", name="places")
+_OTHERS = ("int16", "int64")
+"""The types of indices that only LiteRT has; one of 2**32 is not 0."""
+
+
+def _gather(net: Bench, dtype: str = "int32") -> int:
+    x, places = net.feed((4, 5), "int8"), net.feed((2,), dtype, name="places")
     return net.apply("GATHER", x, places, axis=0)
 
 
-def _gather_nd(net: Bench) -> int:
-    x, places = net.feed((4, 5), "int8"), net.feed((1, 2), "int32", name="places")
+def _gather_nd(net: Bench, dtype: str = "int32") -> int:
+    x, places = net.feed((4, 5), "int8"), net.feed((1, 2), dtype, name="places")
     return net.apply("GATHER_ND", x, places)
 
 
@@ -161,17 +166,23 @@ def _slice(net: Bench) -> int:
 
 
 @needs_gcc
-@pytest.mark.parametrize("build", [_gather, _gather_nd, _lookup, _slice])
+@pytest.mark.parametrize(
+    "build",
+    [
+        _gather, _gather_nd, _lookup, _slice,
+        *(partial(each, dtype=dtype) for each in (_gather, _gather_nd) for dtype in _OTHERS),
+    ],
+)  # fmt: skip
 def test_places_outside_a_tensor_end_the_network_with_a_status(build: Any, tmp_path: Path) -> None:
     net = Bench(1)
     plan = cpu_plan(net.build(build(net)))
     generated = GeneratedC(compile_program(plan, "net"), tmp_path)
     good = net.samples(1)[0]
-    shape = good["places"].shape
-    good["places"] = np.zeros(shape, np.int32)
+    shape, dtype = good["places"].shape, good["places"].dtype
+    good["places"] = np.zeros(shape, dtype)
     assert generated.run(good)[0] == 0
-    for bad in (-1, 100, np.iinfo(np.int32).min):
-        sample = good | {"places": np.full(shape, bad, np.int32)}
+    for bad in {-1, 100, np.iinfo(dtype).min, 1 << (8 * dtype.itemsize // 2)}:
+        sample = good | {"places": np.full(shape, bad, dtype)}
         assert generated.run(sample)[0] == 15
         with pytest.raises(InputError, match="does not accept"):
             make_evaluator(plan)(sample, _unused)

@@ -105,3 +105,13 @@ def arg_in_int64(net: Bench, dtype: str) -> Sequence[int]:
         net.apply(code, net.feed((3, 4, 5), dtype), np.array(axis), output_type="int64")
         for code, axis in (("ARG_MAX", 0), ("ARG_MAX", -1), ("ARG_MIN", 1))
     ]
+
+
+def gather_by_int64(net: Bench, dtype: str) -> Sequence[int]:
+    places, pairs = net.feed((4,), "int64", 0, 2), net.feed((3, 2), "int64", 0, 2)
+    x = net.feed((3, 4, 5), dtype)
+    return [
+        *(net.apply("GATHER", x, places, axis=axis) for axis in (0, 2)),
+        net.apply("GATHER", x, np.array([2, 0], np.int64), axis=1),
+        net.apply("GATHER_ND", x, pairs),
+    ]

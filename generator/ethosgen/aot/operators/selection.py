@@ -26,6 +26,9 @@ from ethosgen.values.errors import UnsupportedError
 from ethosgen.values.grammar import counted
 from ethosgen.values.network import Operator, Tensor
 
+_INDICES = ("int16", "int32", "int64")
+"""Types of the indices of GATHER and GATHER_ND; TFLite Micro has only int32."""
+
 
 @operator("SELECT_V2", dtypes=("int8", "int16", "float32"), decided_by=1)
 @operator("SELECT_V2", dtypes=("uint8", "int32", "int64", "bool"), litert=True)
@@ -58,7 +61,7 @@ def gather(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     outer = math.prod(source.shape[batch_dims:axis])
     size, inner = source.shape[axis], math.prod(source.shape[axis + 1 :])
     count = math.prod(indices.shape[batch_dims:])
-    _check_indices(indices, size)
+    _check_indices(indices, size, _INDICES)
     nest = Nest()
     x = nest.read("input", source, (batches, outer, size, inner))
     places = nest.read("indices", indices, (batches, count))
@@ -80,7 +83,7 @@ def gather_nd(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     depth = indices.shape[-1]
     count, inner = indices.elements // depth, math.prod(source.shape[depth:])
     steps = strides(source.shape)[:depth]
-    _need_int32(indices)
+    _need_dtype(indices, _INDICES)
     if indices.data is not None:
         for axis, column in enumerate(indices.array().reshape(-1, depth).T):
             _check_range(column, source.shape[axis])
@@ -116,7 +119,7 @@ def scatter_nd(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
             f"its updates of shape {list(updates.shape)} are not slices of its output of shape "
             f"{list(target.shape)} for indices of shape {list(indices.shape)}"
         )
-    _need_int32(indices)
+    _need_dtype(indices)
     if indices.data is not None:
         for axis, column in enumerate(indices.array().reshape(-1, depth).T):
             _check_range(column, target.shape[axis])
@@ -171,13 +174,13 @@ def embedding_lookup(op: Operator, tensors: Sequence[Tensor]) -> Kernel:
     return nest.kernel()
 
 
-def _need_int32(indices: Tensor) -> None:
-    if indices.dtype != "int32":
-        raise UnsupportedError(f"its indices are {indices.dtype}; only int32 is covered")
+def _need_dtype(indices: Tensor, dtypes: Sequence[str] = ("int32",)) -> None:
+    if indices.dtype not in dtypes:
+        raise UnsupportedError(f"its indices are {indices.dtype}; covered: {', '.join(dtypes)}")
 
 
-def _check_indices(indices: Tensor, size: int) -> None:
-    _need_int32(indices)
+def _check_indices(indices: Tensor, size: int, dtypes: Sequence[str] = ("int32",)) -> None:
+    _need_dtype(indices, dtypes)
     if indices.data is None:
         return
     _check_range(np.ravel(indices.array()), size)
@@ -189,9 +192,9 @@ def _check_range(values: Array, size: int) -> None:
 
 
 def _checked(nest: Nest, place: Any, indices: Tensor, size: int) -> Any:
-    """Bind an index, with a range check at run time if it is not constant."""
-    bound = nest.let("place", place)
+    """Bind an index as int32, with a range check at run time if it is not constant."""
+    bound = nest.let("place", place if indices.dtype == "int64" else int32(place))
     if indices.data is None:
         with nest.when(tirx.any(bound < 0, bound >= size)):
             nest.fail(BAD_VALUE)
-    return bound
+    return int32(bound)

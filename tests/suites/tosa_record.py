@@ -27,12 +27,11 @@ ABOUT = (
     "extensions fft and controlflow: on the CPU. The suite's own runner compares with TOSA's "
     "reference model, integers bit by bit and floats within TOSA's bounds. A negative test passes "
     "if ethosgen refuses it by a sentence. The suite has no tests of variables. Of operators with "
-    "many tests a part was drawn; all floating-point tests of the convolutions ran, and none of "
-    "rfft2d, of which the reference model takes minutes for one. The convolutions that were drawn "
-    "for the NPUs are, but for three, without those of 8,192, of which Vela makes thousands of "
-    "operations in minutes. Three drawn tests that had been late on Ethos-U85 had such windows or "
-    "an axis of 65,536; five of their kind ran again. 15 of conv3d differed on Ethos-U55, where "
-    "Vela leaves out biases behind "
+    "many tests a part was drawn; of the convolutions and rfft2d all floating-point tests ran. The "
+    "convolutions that were drawn for the NPUs are, but for three, without those of 8,192, of "
+    "which Vela makes thousands of operations in minutes. Three drawn tests that had been late on "
+    "Ethos-U85 had such windows or an axis of 65,536; five of their kind ran again. 15 of conv3d "
+    "differed on Ethos-U55, where Vela leaves out biases behind "
     "padding; they stay on the CPU since, and ran again."
 )
 

@@ -93,16 +93,19 @@ def test_litert_decides_where_tflite_micro_has_no_room_for_a_shape(tmp_path: Pat
     assert "MUL of 8 dimensions in room for 5" in report.golden.note
 
 
-def test_tflite_micro_decides_on_its_oddities_in_a_shape_that_it_has_room_for(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("code", "dtype", "scales"), [("RELU6", "int8", (0.05, 0.03)), ("ELU", "float32", (None, None))]
+)
+def test_tflite_micro_decides_where_litert_cannot_in_a_shape_that_it_has_room_for(
+    code: str, dtype: str, scales: tuple[float | None, float | None], tmp_path: Path
 ) -> None:
     net = NetworkBuilder("clamped")
     shape = (2, 2, 1, 3, 2, 2)
-    x = net.input(shape, "int8", 0.05, 3)
-    net.operator("RELU6", [x], [Spec(shape, "int8", 0.03, -128)])
+    x = net.input(shape, dtype, scales[0], 3 if scales[0] else 0)
+    net.operator(code, [x], [Spec(shape, dtype, scales[1], -128 if scales[1] else 0)])
     report = _simulate(net.build(), tmp_path, "none")
     assert report.passed and report.golden is not None and report.golden.oracle == "mixed"
-    assert "RELU6 of 6 dimensions" in report.golden.note or "operator" in report.golden.note
+    assert report.golden.note == "operator by operator: TFLite Micro for all"
 
 
 def test_only_the_version_changes_for_litert() -> None:

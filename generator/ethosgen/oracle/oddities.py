@@ -31,8 +31,8 @@ ODD = {
     ("RELU", "int16"): _QUOTIENT,
 }
 """TensorFlow Lite Micro's behaviour, by operator and type of its first input."""
-
-
+_MICRO_ONLY = frozenset({"ELU"})
+"""Operators that LiteRT's reference kernels lack."""
 MOST_DIMENSIONS = 5
 """The dimensions of TensorFlow Lite Micro's RuntimeShape (kernels/internal/runtime_shape.h)."""
 _BY_BYTES = frozenset({"EXPAND_DIMS", "RESHAPE", "SQUEEZE"})
@@ -56,14 +56,14 @@ def chance_of(operator: Operator, tensors: Sequence[Tensor]) -> str:
 
 
 def with_room(piece: Network) -> Network | None:
-    """Return an operator that ODD lists with fewer dimensions, None if it cannot have them.
+    """Return an operator that LiteRT cannot decide on with fewer dimensions, None if it can.
 
     Its results do not depend on the shape, but for SOFTMAX's last axis.
     """
     (operator,) = piece.graph.operators
     ends = [piece.graph.tensors[i] for i in (*operator.inputs, *operator.outputs)]
-    is_odd = (operator.code, ends[0].dtype) in ODD
-    if not is_odd or len({tensor.shape for tensor in ends}) != 1:
+    is_decided = (operator.code, ends[0].dtype) in ODD or operator.code in _MICRO_ONLY
+    if not is_decided or len({tensor.shape for tensor in ends}) != 1:
         return None
     last = ends[0].shape[-1:] if operator.code == "SOFTMAX" else ()
     tensors = tuple(

@@ -51,6 +51,8 @@ class Pieces:
         """A note that lists the operators that LiteRT ran."""
         pairs = zip(self.network.graph.operators, self.oracles, strict=True)
         lacking = dict.fromkeys(op.code for op, oracle in pairs if oracle == litert.NAME)
+        if not lacking:
+            return "operator by operator: TFLite Micro for all"
         return f"operator by operator: LiteRT for {', '.join(lacking)}, TFLite Micro for the rest"
 
 

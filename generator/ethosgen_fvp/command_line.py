@@ -14,6 +14,9 @@ from ethosgen.values.errors import InputError
 _INSTANCE = re.compile(r"[\w.]*cpu[\w.]*\*?=")
 """What may precede the name of a file: the processor that it is for, such as cpu0*=."""
 _DATA = re.compile(r"(?P<file>.+)@(?:[A-Za-z]\w*:)?(?P<addr>0[xX][0-9a-fA-F]+|\d+)")
+_DUMP = re.compile(
+    r"(?P<file>.+)@(?:[A-Za-z]\w*:)?(?P<addr>0[xX][0-9a-fA-F]+|\d+),(?P<size>0[xX][0-9a-fA-F]+|\d+)"
+)
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 
 _IGNORED_FLAGS = (
@@ -36,13 +39,15 @@ _IGNORED_VALUES = (
 class CommandLine:
     """An FVP's command line.
 
-    `data` are files for the memory, each with its address. Limits are in seconds: of this machine's
+    `data` are files for the memory, each with its address; `dumps` files to write at the end, each
+    with an address and a number of bytes. Limits are in seconds: of this machine's
     time, and of the simulated one. `ignored` are options that have no effect here.
     """
 
     applications: tuple[Path, ...]
     parameters: tuple[str, ...]
     data: tuple[tuple[Path, int], ...] = ()
+    dumps: tuple[tuple[Path, int, int], ...] = ()
     time_limit_s: float | None = None
     simulated_limit_s: float | None = None
     has_statistics: bool = False
@@ -65,7 +70,6 @@ def read_command_line(name: str, words: Sequence[str]) -> CommandLine:
             ("--iris-server", options.iris),
             ("--plugin", options.plugin),
             ("--start", options.start),
-            ("--dump", options.dump),
         )
         if value
     ]
@@ -74,6 +78,7 @@ def read_command_line(name: str, words: Sequence[str]) -> CommandLine:
         applications=tuple(Path(_INSTANCE.sub("", word, count=1)) for word in applications),
         parameters=(*config, *options.parameter),
         data=tuple(map(_datum, options.data)),
+        dumps=tuple(map(_dump, options.dump)),
         time_limit_s=min(limits, default=None),
         simulated_limit_s=options.simlimit,
         has_statistics=options.stat,
@@ -103,6 +108,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
     add("-C", "--parameter", metavar="NAME=VALUE", help="set a parameter", **repeated)
     add("-f", "--config-file", dest="config", help="read parameters from a file", **repeated)
     add("--data", metavar="[INST=]FILE@ADDRESS", help="load a file to an address", **repeated)
+    add("--dump", metavar="[INST=]FILE@ADDRESS,SIZE", help="save memory at the end", **repeated)
     add("-T", "--timelimit", type=_seconds, metavar="S", help="end after so many seconds")
     add("--cpulimit", type=_seconds, metavar="S", help="the same")
     add("--simlimit", type=_seconds, metavar="S", help="end after so many simulated seconds")
@@ -114,7 +120,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
     add("--cyclelimit", metavar="N", help=none)
     add("-S", "--cadi-server", dest="cadi", action="store_true", help=none)
     add("-I", "--iris-server", dest="iris", action="store_true", help=none)
-    for option, value in (("--plugin", "FILE"), ("--start", "ADDRESS"), ("--dump", "FILE@ADDRESS")):
+    for option, value in (("--plugin", "FILE"), ("--start", "ADDRESS")):
         add(option, metavar=value, help=none, **repeated)
     for flag in _IGNORED_FLAGS:
         add(flag, action="store_true", dest="nothing", help=argparse.SUPPRESS)
@@ -136,6 +142,14 @@ def _datum(word: str) -> tuple[Path, int]:
     if match is None:
         raise InputError(f"--data {word}: write FILE@ADDRESS")
     return Path(match["file"].strip("\"'")), int(match["addr"], 0)
+
+
+def _dump(word: str) -> tuple[Path, int, int]:
+    """Read FILE@ADDRESS,SIZE."""
+    match = _DUMP.fullmatch(_INSTANCE.sub("", word, count=1))
+    if match is None or not int(match["size"], 0):
+        raise InputError(f"--dump {word}: write FILE@ADDRESS,SIZE")
+    return Path(match["file"].strip("\"'")), int(match["addr"], 0), int(match["size"], 0)
 
 
 def _read_settings(file: Path) -> Iterator[str]:

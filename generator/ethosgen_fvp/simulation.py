@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import click
 from ethosgen.backend import find_accelerator
 from ethosgen.flow.models import attach_model
 from ethosgen.host.tools import QEMU
-from ethosgen.targets.attach.connections import Connections, Semihosting
+from ethosgen.targets.attach.connections import Connections, SavedMemory, Semihosting
 from ethosgen.targets.attach.firmware import Attachment, FirmwareEnd, check_elf, run_attached
 from ethosgen.targets.attach.monitor import Monitor
 from ethosgen.targets.attach.npu import Inference
@@ -67,6 +68,7 @@ def simulate(platform: FixedPlatform, line: CommandLine) -> int:
             folder=_folder(values),
             supervise=_Supervisor(served, line).check,
             vectors=values.vectors(),
+            saved=tuple(_saved(attachment, line)),
         )
         served.start()
         started = time.monotonic()
@@ -134,6 +136,19 @@ def _attachment(
         loaded=images[1:],
         more=[*loader_arguments(data), *CLOCK_ARGUMENTS, *added_arguments(platform)],
     )
+
+
+def _saved(attachment: Attachment, line: CommandLine) -> Iterator[SavedMemory]:
+    """Yield the parts of the memory to save; InputError for one outside the external memory."""
+    facts = attachment.board.run.qemu
+    assert facts is not None and facts.shared is not None
+    start, end = facts.shared.shared_start_addr, facts.shared.shared_end_addr
+    for file, addr, size in line.dumps:
+        if not start <= addr < addr + size <= end:
+            raise InputError(
+                f"--dump {file}: only memory from 0x{start:08x} to 0x{end - 1:08x} can be saved"
+            )
+        yield SavedMemory(file.resolve(), addr, size)
 
 
 def _semihosting(values: ParameterValues, line: UartLine) -> Semihosting:

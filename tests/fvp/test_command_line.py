@@ -234,6 +234,20 @@ def test_several_applications_and_data() -> None:
     assert line.data == ((Path("signed.bin"), 0x38000000),)
 
 
+@pytest.mark.parametrize(
+    "word",
+    [
+        "cpu0=out.bin@Memory:0x93000000,1024",
+        "out.bin@0x93000000,0x400",
+        "'out.bin'@2466250752,1024",
+    ],
+)
+def test_dumps(word: str) -> None:
+    """The evaluation kit's way, for its inference runner."""
+    line = read_command_line(U55, ["-a", "kws.axf", "--dump", word])
+    assert line.dumps == ((Path("out.bin"), 0x93000000, 1024),) and not line.ignored
+
+
 def test_the_command_line_counts_more_than_the_file(tmp_path: Path) -> None:
     config = tmp_path / "config"
     config.write_text("ethosu.num_macs=32\n")
@@ -260,6 +274,8 @@ def test_what_has_no_effect_is_named() -> None:
         (["-C", "ethosu.num_macs=many"], "'many' is not a number"),
         (["-C", "mps3_board.uart0.shutdown_on_eot=perhaps"], "'perhaps' is neither 0 nor 1"),
         (["--data", "net.pte"], "write FILE@ADDRESS"),
+        (["--dump", "out.bin@0x93000000"], "write FILE@ADDRESS,SIZE"),
+        (["--dump", "out.bin@0x93000000,0"], "write FILE@ADDRESS,SIZE"),
         (["--timelimit", "-3"], "argument -T/--timelimit"),
         (["-f", "/none/config"], "cannot read '/none/config'"),
     ],

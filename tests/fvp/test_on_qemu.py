@@ -245,3 +245,35 @@ def test_the_timing_adapters_answer(fvps: Path, tmp_path: Path) -> None:
     done = simulate(fvps / U55, *words, "--timelimit", "60", "-a", str(elf))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "CPU time" not in done.stdout
+
+
+STORING = """
+    .section .vectors, "a"
+    .word 0x30001000, start + 1
+    .text
+    .thumb_func
+start:
+    ldr r0, =0x80000004
+    ldr r1, =0x67452301
+    str r1, [r0]
+    ldr r1, =0x20026
+    movs r0, #0x18              @ SYS_EXIT
+    bkpt 0xab
+"""
+
+
+def test_memory_is_saved_at_the_end(fvps: Path, tmp_path: Path) -> None:
+    """What the firmware wrote, and what --data loaded, in the evaluation kit's words."""
+    elf = build_spinning(tmp_path, "0x10000000", STORING)
+    loaded, saved = tmp_path / "loaded.bin", tmp_path / "saved.bin"
+    loaded.write_bytes(bytes(range(16)))
+    words = [*settings("cpu0.semihosting-enable=1"), "--timelimit", "60", "-a", str(elf)]
+    words += ["--data", f"{loaded}@0x80000000"]
+    done = simulate(fvps / U55, *words, "--dump", f"cpu0={saved}@Memory:0x80000002,0xc")
+    assert done.returncode == 0 and not done.stderr, done.stdout + done.stderr
+    assert saved.read_bytes() == bytes([2, 3, 1, 0x23, 0x45, 0x67, 8, 9, 10, 11, 12, 13])
+    for place in ("0x10000000,4", "0xdfffffff,2", "0x5fffffff,2"):
+        done = simulate(fvps / U55, *words, "--dump", f"{saved}@{place}")
+        assert done.returncode and "only memory from 0x60000000 to" in done.stderr
+    done = simulate(fvps / U55, *words, "--dump", f"{tmp_path}@0x80000000,4")
+    assert done.returncode and f"cannot write '{tmp_path}'" in done.stderr

@@ -1,7 +1,7 @@
 """The surroundings of an attached firmware: serial lines, semihosting, and its end."""
 
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,6 +35,15 @@ class Semihosting:
         yield from ("-semihosting-config", ",".join(options))
 
 
+@dataclass(frozen=True)
+class SavedMemory:
+    """A part of the memory that is written to a file once the run is over."""
+
+    file: Path
+    addr: int
+    size: int
+
+
 def _let_it_run(_monitor: Monitor) -> None:
     """Supervise nothing."""
 
@@ -46,7 +55,8 @@ class Connections:
     `lines` are its serial ports by QEMU's numbers; without any, the console is this process's
     terminal. They are closed when QEMU has them. `folder` is where QEMU runs. `supervise` is called
     several times a second, and raises to end the run. `vectors` is the address of the vectors that
-    the processor starts with, None for QEMU's own.
+    the processor starts with, None for QEMU's own. `saved` are parts of the memory that QEMU
+    shares with the NPU model.
     """
 
     lines: Mapping[int, socket.socket] = field(default_factory=dict)
@@ -54,6 +64,7 @@ class Connections:
     folder: Path | None = None
     supervise: Callable[[Monitor], None] = _let_it_run
     vectors: int | None = None
+    saved: Sequence[SavedMemory] = ()
 
     @property
     def sockets(self) -> list[socket.socket]:

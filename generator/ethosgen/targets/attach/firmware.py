@@ -220,7 +220,17 @@ class _Session:
         path, handle = make_ram(shared, 0)
         self._stack.callback(path.unlink, missing_ok=True)
         self._stack.callback(os.close, handle)
+        self._stack.callback(self._save, handle, shared)
         return path, handle, shared
+
+    def _save(self, handle: int, shared: SharedRam) -> None:
+        """Write the parts of the memory that are asked for, once QEMU has ended."""
+        for part in self._attachment.connections.saved:
+            try:
+                memory = map_ram(handle, shared, part.addr, part.size)
+                part.file.write_bytes(memory.tobytes())
+            except OSError as error:
+                raise InputError(f"cannot write '{part.file}': {error.strerror}") from None
 
     def _listen(self) -> socket.socket | None:
         port = self._attachment.gdb_port

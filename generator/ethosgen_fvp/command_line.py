@@ -13,10 +13,9 @@ from ethosgen.values.errors import InputError
 
 _INSTANCE = re.compile(r"[\w.]*cpu[\w.]*\*?=")
 """What may precede the name of a file: the processor that it is for, such as cpu0*=."""
-_DATA = re.compile(r"(?P<file>.+)@(?:[A-Za-z]\w*:)?(?P<addr>0[xX][0-9a-fA-F]+|\d+)")
-_DUMP = re.compile(
-    r"(?P<file>.+)@(?:[A-Za-z]\w*:)?(?P<addr>0[xX][0-9a-fA-F]+|\d+),(?P<size>0[xX][0-9a-fA-F]+|\d+)"
-)
+_NUMBER = r"0[xX][0-9a-fA-F]+|\d+"
+_DATA = re.compile(rf"(?P<file>.+)@(?:[A-Za-z]\w*:)?(?P<addr>{_NUMBER})")
+_DUMP = re.compile(rf"{_DATA.pattern},(?P<size>{_NUMBER})")
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 
 _IGNORED_FLAGS = (

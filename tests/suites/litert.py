@@ -21,13 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter, OpResolverType
+from ai_edge_litert.interpreter import Interpreter
 
 from ethosgen.frontend import read_source
 from ethosgen.frontend.tflite.identifier import FORMAT
 from ethosgen.host.environments import ENVIRONMENTS
+from ethosgen.oracle import LITERT
 from ethosgen.values.errors import EthosgenError
 from ethosgen.values.network import Network, Tensor
+from ethosgen.values.outcome import Arrays
 from ethosgen.values.source import Source
 from ethosgen.verdict.judgement import golden_answer
 from tests.suites import litert_generation
@@ -227,33 +229,24 @@ def run_named(name: str, on: str) -> GoldenResult:
         why = f"{compared.mismatches} of {compared.elements} differ from the oracle's"
         return replace(result, end=DIFFERENT, why=why)
     if far and not any(re.search(known, name) for known in _KNOWN):
-        is_ours = not _count_far(
-            network, ours, _litert_outputs(test.model, network, inputs), limits
-        )
+        is_ours = not _count_far(network, ours, _litert_outputs(network, sample), limits)
         why, note = f"{far} of {compared.elements} differ", CONVERTED if is_ours else ""
         return replace(result, end=DIFFERENT, why=why, note=note)
     return result
 
 
-def _litert_outputs(model: bytes, network: Network, inputs: Sequence[Array]) -> list[Array]:
-    """Return the outputs of LiteRT's reference kernels, as TensorFlow would write them."""
-    resolver = OpResolverType.BUILTIN_REF
-    interpreter = Interpreter(model_content=model, experimental_op_resolver_type=resolver)
-    interpreter.allocate_tensors()
-    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
-        interpreter.set_tensor(detail["index"], array)
-    interpreter.invoke()
-    outputs = (interpreter.get_tensor(each["index"]) for each in interpreter.get_output_details())
-    pairs = zip(network.outputs, outputs, strict=True)
-    return [_value(*pair) if _has_steps(pair[0]) else pair[1] for pair in pairs]
+def _litert_outputs(network: Network, sample: Arrays) -> list[Array]:
+    """Return the outputs of LiteRT's reference kernels, dequantized as TensorFlow's are."""
+    (outputs,) = LITERT.run(network, [sample])
+    pairs = ((tensor, outputs[tensor.name]) for tensor in network.outputs)
+    return [_dequantized(*pair) if _has_steps(pair[0]) else pair[1] for pair in pairs]
 
 
 def _has_steps(tensor: Tensor) -> bool:
     return len(tensor.scales) == 1 and tensor.dtype != "uint8"
 
 
-def _value(tensor: Tensor, array: Array) -> Array:
-    """Return what a quantized tensor's numbers mean."""
+def _dequantized(tensor: Tensor, array: Array) -> Array:
     return np.asarray(tensor.scales[0] * (array.astype(np.float64) - tensor.first_zero_point))
 
 
@@ -270,7 +263,7 @@ def _far(tensor: Tensor, ours: Array, theirs: Array, limits: Limits) -> Array:
     if not _has_steps(tensor):
         return limits.far(ours, theirs)
     steps = STEPS_16 if tensor.dtype == "int16" else STEPS
-    return np.asarray(np.abs(_value(tensor, ours) - theirs) > steps * tensor.scales[0])
+    return np.asarray(np.abs(_dequantized(tensor, ours) - theirs) > steps * tensor.scales[0])
 
 
 def cause(result: GoldenResult) -> str:

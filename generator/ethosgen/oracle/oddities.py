@@ -56,14 +56,14 @@ def chance_of(operator: Operator, tensors: Sequence[Tensor]) -> str:
 
 
 def with_room(piece: Network) -> Network | None:
-    """Return an operator that LiteRT cannot decide on with fewer dimensions, None if it can.
+    """Return an operator that TFLite Micro must decide on, in a shape of fewer dimensions.
 
-    Its results do not depend on the shape, but for SOFTMAX's last axis.
+    None if LiteRT can decide. The results depend on no dimension but SOFTMAX's last.
     """
     (operator,) = piece.graph.operators
     ends = [piece.graph.tensors[i] for i in (*operator.inputs, *operator.outputs)]
-    is_decided = (operator.code, ends[0].dtype) in ODD or operator.code in _MICRO_ONLY
-    if not is_decided or len({tensor.shape for tensor in ends}) != 1:
+    is_micros = (operator.code, ends[0].dtype) in ODD or operator.code in _MICRO_ONLY
+    if not is_micros or len({tensor.shape for tensor in ends}) != 1:
         return None
     last = ends[0].shape[-1:] if operator.code == "SOFTMAX" else ()
     tensors = tuple(

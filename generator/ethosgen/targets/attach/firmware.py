@@ -227,8 +227,7 @@ class _Session:
         """Write the parts of the memory that are asked for, once QEMU has ended."""
         for part in self._attachment.connections.saved:
             try:
-                memory = map_ram(handle, shared, part.addr, part.size)
-                part.file.write_bytes(memory.tobytes())
+                part.file.write_bytes(map_ram(handle, shared, part.addr, part.size).data)
             except OSError as error:
                 raise InputError(f"cannot write '{part.file}': {error.strerror}") from None
 
